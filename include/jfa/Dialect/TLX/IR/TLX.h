@@ -1,0 +1,75 @@
+//===- TLX.h - The tlx dialect -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The dialect's types, attributes, interfaces and ops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_DIALECT_TLX_IR_TLX_H
+#define JFA_DIALECT_TLX_IR_TLX_H
+
+#include "jfa/Dialect/TLX/IR/Facts.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+#include "jfa/Dialect/TLX/IR/TLXDialect.h.inc"
+
+#include "jfa/Dialect/TLX/IR/TLXEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "jfa/Dialect/TLX/IR/TLXAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "jfa/Dialect/TLX/IR/TLXTypes.h.inc"
+
+namespace mlir::jfa::tlx {
+
+/// What memory effects are on (TLXBase.td).
+struct SharedMemoryResource
+    : public SideEffects::Resource::Base<SharedMemoryResource> {
+  StringRef getName() final { return "SharedMemory"; }
+};
+struct GlobalMemoryResource
+    : public SideEffects::Resource::Base<GlobalMemoryResource> {
+  StringRef getName() final { return "GlobalMemory"; }
+};
+struct BarrierResource : public SideEffects::Resource::Base<BarrierResource> {
+  StringRef getName() final { return "Barrier"; }
+};
+struct DotGroupResource : public SideEffects::Resource::Base<DotGroupResource> {
+  StringRef getName() final { return "DotGroup"; }
+};
+struct StoreGroupResource
+    : public SideEffects::Resource::Base<StoreGroupResource> {
+  StringRef getName() final { return "StoreGroup"; }
+};
+
+/// The dimensions of a tile: those of its `#tlx.dims`, or its static shape.
+SmallVector<ExprAttr> getTileDims(RankedTensorType tile);
+
+/// The task that `op` is in, or null.
+class AsyncTaskOp;
+AsyncTaskOp getEnclosingTask(Operation *op);
+
+} // namespace mlir::jfa::tlx
+
+#include "jfa/Dialect/TLX/IR/TLXInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "jfa/Dialect/TLX/IR/TLXOps.h.inc"
+
+#endif // JFA_DIALECT_TLX_IR_TLX_H

@@ -1,0 +1,105 @@
+//===- TLXMMAOps.td - MMA family: asynchronous matrix products -*- tablegen -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_DIALECT_TLX_IR_TLXMMAOPS
+#define JFA_DIALECT_TLX_IR_TLXMMAOPS
+
+include "jfa/Dialect/TLX/IR/TLXInterfaces.td"
+include "jfa/Dialect/TLX/IR/TLXTypes.td"
+
+def TLX_MMADocs : OpDocGroup {
+  let summary = "MMA: asynchronous matrix products";
+  let description = [{
+    Each product is a group of its own; groups of a task complete in the order
+    in which they were started.
+  }];
+}
+
+let opDocGroup = TLX_MMADocs in {
+
+def TLX_AsyncDotOp : TLX_Op<"async_dot", [
+    DeclareOpInterfaceMethods<TLX_AsyncOpInterface>,
+    DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
+    DeclareOpInterfaceMethods<TLX_TileOpInterface, [
+      "getRequiredOperandLayout", "getRequiredResultLayout"]>,
+    MemoryEffects<[MemRead<TLX_SharedMemory>, MemRead<TLX_DotGroups>,
+                   MemWrite<TLX_DotGroups>]>]> {
+  let summary = "Start the product of two matrices";
+  let description = [{
+    `A[M, K] * B[K, N] (+ C[M, N])`, one `wgmma.mma_async` for each 16 (of 16-bit
+    elements) of K and 64 of M (PTX ISA 9.7.15.5). A is a buffer or a tile, B a
+    buffer; a tile A keeps its registers until the product has been waited for.
+    Buffers must not be overwritten before. Without C the product replaces the
+    result.
+
+    Constraints:
+    1. M is 64 for each warpgroup of the task; N is a multiple of 8 up to 256; K
+       a multiple of 16.
+    2. A and B have the same 16-bit type, and C and the result are f32.
+    3. The task has a multiple of 4 warps.
+
+    Example:
+
+    ```mlir
+    %q = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+    %k = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+    %kt = tlx.local_trans %k : !tlx.memdesc<[128, 64], bf16> -> !tlx.memdesc<[64, 128], bf16, transposed>
+    %s = tlx.async_dot %q, %kt : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 128], bf16, transposed> -> tensor<64x128xf32>
+    %done = tlx.async_dot_wait %s pending(0) : tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins
+    AnyTypeOf<[TLX_MemDescType, AnyRankedTensor]>:$a,
+    TLX_MemDescType:$b,
+    Optional<AnyRankedTensor>:$c);
+  let results = (outs TLX_PendingType:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`,` $c^)? attr-dict `:` qualified(type($a)) `,` qualified(type($b))
+    `->` custom<PendingType>(type($result), ref($c), type($c))
+  }];
+  let hasVerifier = 1;
+}
+
+def TLX_AsyncDotWaitOp : TLX_Op<"async_dot_wait", [
+    DeclareOpInterfaceMethods<TLX_TileOpInterface, [
+      "inferResultLayout", "inferOperandLayout"]>,
+    MemoryEffects<[MemRead<TLX_DotGroups>, MemWrite<TLX_DotGroups>,
+                   MemRead<TLX_SharedMemory>, MemWrite<TLX_SharedMemory>]>]> {
+  let summary = "Wait for products and take their results";
+  let description = [{
+    Waits until all but the newest `pending` products that the task has started
+    are done, and yields the results of those named, which have to be among
+    them (`wgmma.wait_group`, PTX ISA 9.7.15.7). Then their buffers may be
+    overwritten and their tiles used.
+
+    Constraints:
+    1. Every product named was started in the same block, so that none is in
+       flight across a branch (ptxas would serialise it).
+    2. At least `pending` products were started after the newest one named, so
+       that this one is not among those still in flight.
+
+    Example:
+
+    ```mlir
+    %q = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+    %v = tlx.local_alloc : !tlx.memdesc<[64, 128], bf16>
+    %s = tlx.async_dot %q, %v : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 128], bf16> -> tensor<64x128xf32>
+    %done = tlx.async_dot_wait %s pending(0) : tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<TLX_PendingType>:$products, I32Attr:$pending);
+  let results = (outs Variadic<AnyRankedTensor>:$tiles);
+  let assemblyFormat = [{
+    $products `pending` `(` $pending `)` attr-dict
+    `:` custom<PendingTypes>(type($products), type($tiles))
+  }];
+  let hasVerifier = 1;
+}
+
+} // opDocGroup
+
+#endif // JFA_DIALECT_TLX_IR_TLXMMAOPS

@@ -1,0 +1,216 @@
+//===- TLXMemoryOps.td - Memory family: buffers in shared memory -*- tablegen -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_DIALECT_TLX_IR_TLXMEMORYOPS
+#define JFA_DIALECT_TLX_IR_TLXMEMORYOPS
+
+include "mlir/Interfaces/ViewLikeInterface.td"
+include "jfa/Dialect/TLX/IR/TLXInterfaces.td"
+include "jfa/Dialect/TLX/IR/TLXTypes.td"
+
+def TLX_MemoryDocs : OpDocGroup {
+  let summary = "Memory: buffers in shared memory";
+  let description = [{
+    Buffers are allocated in the kernel's body and viewed in its tasks.
+  }];
+}
+
+let opDocGroup = TLX_MemoryDocs in {
+
+def TLX_LocalAllocOp : TLX_Op<"local_alloc", [MemoryEffects<[
+    MemAlloc<TLX_SharedMemory>]>]> {
+  let summary = "Allocate a buffer in shared memory";
+  let description = [{
+    The buffer lives as long as the kernel. `alias(%other)` states that the two
+    may share storage: the author answers for their never being in use at the
+    same time. `tlx-allocate-memory` sets `offset`, in bytes from the start of
+    the CTA's dynamic shared memory; swizzled tiles start at multiples of 1024.
+
+    Constraints:
+    1. The type is no view: neither `of` nor `transposed`.
+    2. `alias` names a buffer that another `tlx.local_alloc` made.
+
+    Example:
+
+    ```mlir
+    %k = tlx.local_alloc : !tlx.memdesc<[2, 128, 64], bf16>
+    %o = tlx.local_alloc alias(%k) : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[2, 128, 64], bf16>
+    ```
+  }];
+  let arguments = (ins Optional<TLX_MemDescType>:$alias,
+                       OptionalAttr<I64Attr>:$offset);
+  let results = (outs TLX_MemDescType:$buffer);
+  let assemblyFormat = [{
+    (`alias` `(` $alias^ `)`)? (`at` $offset^)? attr-dict
+    `:` qualified(type($buffer)) (`,` qualified(type($alias))^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def TLX_LocalViewOp : TLX_Op<"local_view", [
+    Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "Select one tile of a ring of tiles";
+  let description = [{
+    Drops the leading dimension. The index must be less than its extent.
+
+    Example:
+
+    ```mlir
+    %k = tlx.local_alloc : !tlx.memdesc<[2, 128, 64], bf16>
+    %i = arith.constant 1 : i32
+    %tile = tlx.local_view %k[%i] : !tlx.memdesc<[2, 128, 64], bf16> -> !tlx.memdesc<[128, 64], bf16>
+    ```
+  }];
+  let arguments = (ins TLX_MemDescType:$source, I32:$index);
+  let results = (outs TLX_MemDescType:$view);
+  let assemblyFormat = [{
+    $source `[` $index `]` attr-dict
+    `:` qualified(type($source)) `->` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def TLX_LocalSliceOp : TLX_Op<"local_slice", [
+    Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "A rectangular part of a tile";
+  let description = [{
+    The result type gives the extents and, in `of`, the tile's shape. Row
+    offsets are multiples of 8 and column offsets multiples of a panel, so that
+    the part lies as the swizzle expects.
+
+    Example:
+
+    ```mlir
+    %q = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+    %row = arith.constant 64 : i32
+    %col = arith.constant 0 : i32
+    %half = tlx.local_slice %q[%row, %col] : !tlx.memdesc<[128, 64], bf16> -> !tlx.memdesc<[64, 64], bf16, of = [128, 64]>
+    ```
+  }];
+  let arguments = (ins TLX_MemDescType:$source, Variadic<I32>:$offsets);
+  let results = (outs TLX_MemDescType:$view);
+  let assemblyFormat = [{
+    $source `[` $offsets `]` attr-dict
+    `:` qualified(type($source)) `->` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+}
+
+def TLX_LocalTransOp : TLX_Op<"local_trans", [
+    Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "A tile with rows and columns exchanged";
+  let description = [{
+    Moves nothing: `wgmma` reads 16-bit operands in either order. Twice is the
+    tile itself.
+
+    Example:
+
+    ```mlir
+    %k = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+    %t = tlx.local_trans %k : !tlx.memdesc<[128, 64], bf16> -> !tlx.memdesc<[64, 128], bf16, transposed>
+    ```
+  }];
+  let arguments = (ins TLX_MemDescType:$source);
+  let results = (outs TLX_MemDescType:$view);
+  let assemblyFormat = [{
+    $source attr-dict `:` qualified(type($source)) `->` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def TLX_LocalReinterpretOp : TLX_Op<"local_reinterpret", [
+    Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "The same bytes as another shape and element type";
+  let description = [{
+    Both have the same number of bytes.
+
+    Example:
+
+    ```mlir
+    %a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+    %b = tlx.local_reinterpret %a : !tlx.memdesc<[64, 64], bf16> -> !tlx.memdesc<[2048], f32>
+    ```
+  }];
+  let arguments = (ins TLX_MemDescType:$source);
+  let results = (outs TLX_MemDescType:$view);
+  let assemblyFormat = [{
+    $source attr-dict `:` qualified(type($source)) `->` qualified(type($view))
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def TLX_LocalLoadOp : TLX_Op<"local_load", [
+    DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
+    DeclareOpInterfaceMethods<TLX_TileOpInterface>]> {
+  let summary = "Read a buffer into a tile";
+  let description = [{
+    Every thread reads the elements that the tile's layout gives it, through the
+    generic proxy.
+
+    Example:
+
+    ```mlir
+    %b = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+    %x = tlx.local_load %b : !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xbf16>
+    ```
+  }];
+  let arguments = (ins
+    Arg<TLX_MemDescType, "", [MemRead<TLX_SharedMemory>]>:$source);
+  let results = (outs AnyRankedTensor:$tile);
+  let assemblyFormat = [{
+    $source attr-dict `:` qualified(type($source)) `->` type($tile)
+  }];
+  let hasVerifier = 1;
+}
+
+def TLX_LocalStoreOp : TLX_Op<"local_store", [
+    DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
+    DeclareOpInterfaceMethods<TLX_TileOpInterface>]> {
+  let summary = "Write a tile into a buffer";
+  let description = [{
+    Every thread writes its elements, through the generic proxy. Before TMA or
+    `wgmma` reads them, each writing thread needs `tlx.fence_async_shared`,
+    which `tlx-insert-fences` adds.
+
+    Example:
+
+    ```mlir
+    %b = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+    %x = arith.constant dense<0.0> : tensor<64x64xbf16>
+    tlx.local_store %x, %b : tensor<64x64xbf16>, !tlx.memdesc<[64, 64], bf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$tile,
+    Arg<TLX_MemDescType, "", [MemWrite<TLX_SharedMemory>]>:$destination);
+  let assemblyFormat = [{
+    $tile `,` $destination attr-dict
+    `:` type($tile) `,` qualified(type($destination))
+  }];
+  let hasVerifier = 1;
+}
+
+def TLX_FenceAsyncSharedOp : TLX_Op<"fence_async_shared", [MemoryEffects<[
+    MemRead<TLX_SharedMemory>, MemWrite<TLX_SharedMemory>]>]> {
+  let summary = "Make this thread's writes visible to TMA and wgmma";
+  let description = [{
+    `fence.proxy.async.shared::cta` (PTX ISA 9.7.13.4): orders the thread's
+    generic accesses to shared memory before later asynchronous ones.
+
+    Example:
+
+    ```mlir
+    tlx.fence_async_shared
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+} // opDocGroup
+
+#endif // JFA_DIALECT_TLX_IR_TLXMEMORYOPS

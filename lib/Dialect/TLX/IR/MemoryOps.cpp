@@ -1,0 +1,196 @@
+//===- MemoryOps.cpp - Memory family: buffers in shared memory -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "jfa/Dialect/TLX/IR/RegisterLayout.h"
+#include "jfa/Dialect/TLX/IR/TLX.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::jfa;
+using namespace mlir::jfa::tlx;
+
+//===----------------------------------------------------------------------===//
+// LocalAllocOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult LocalAllocOp::verify() {
+  MemDescType type = getBuffer().getType();
+  if (type.getTransposed() || !type.getAllocShape().empty()) {
+    return emitOpError("expected a type that is no view, but got ") << type;
+  }
+  if (getAlias() && !getAlias().getDefiningOp<LocalAllocOp>()) {
+    return emitOpError("expected 'alias' to name a buffer that "
+                       "'tlx.local_alloc' made");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyViewType(Operation *op, Type expected, Type actual) {
+  if (expected == actual) {
+    return success();
+  }
+  return op->emitOpError("expected the view to have type ")
+         << expected << ", but got " << actual;
+}
+
+LogicalResult LocalViewOp::verify() {
+  MemDescType source = getSource().getType();
+  if (source.getRank() < 2 || source.getTransposed() ||
+      !source.getAllocShape().empty()) {
+    return emitOpError("expected a ring of tiles that is itself no view, but "
+                       "got ")
+           << source;
+  }
+  std::optional<int64_t> extent = source.getShape()[0].getConstant();
+  APInt index;
+  if (extent && matchPattern(getIndex(), m_ConstantInt(&index)) &&
+      (index.isNegative() || index.sge(*extent))) {
+    return emitOpError("expected the index to be from 0 to ")
+           << *extent - 1 << ", but got " << index.getSExtValue();
+  }
+  return verifyViewType(
+      *this,
+      MemDescType::get(source.getShape().drop_front(), source.getElement()),
+      getView().getType());
+}
+
+Value LocalViewOp::getViewSource() { return getSource(); }
+
+LogicalResult LocalSliceOp::verify() {
+  MemDescType source = getSource().getType(), view = getView().getType();
+  if (source.getRank() != 2 || source.getTransposed()) {
+    return emitOpError("expected a tile that is not transposed, but got ")
+           << source;
+  }
+  if (getOffsets().size() != 2) {
+    return emitOpError("expected 2 offsets, but got ") << getOffsets().size();
+  }
+  ArrayRef<ExprAttr> whole = source.getAllocShape().empty()
+                                 ? source.getShape()
+                                 : source.getAllocShape();
+  if (failed(verifyViewType(
+          *this, MemDescType::get(view.getShape(), source.getElement(), whole),
+          view))) {
+    return failure();
+  }
+  for (unsigned dim : {0u, 1u}) {
+    APInt offset;
+    std::optional<int64_t> inner = view.getShape()[dim].getConstant();
+    std::optional<int64_t> outer = source.getShape()[dim].getConstant();
+    bool known = matchPattern(getOffsets()[dim], m_ConstantInt(&offset));
+    int64_t begin = known ? offset.getSExtValue() : 0;
+    if (inner && outer && (begin < 0 || begin + *inner > *outer)) {
+      return emitOpError("expected the part to lie within dimension ")
+             << dim << " of extent " << *outer << ", but it covers " << begin
+             << " to " << begin + *inner - 1;
+    }
+    if (dim == 0 && known && begin % 8 != 0) {
+      return emitOpError("expected the row offset to be a multiple of 8, the "
+                         "rows of a swizzle pattern, but got ")
+             << begin;
+    }
+  }
+  return success();
+}
+
+Value LocalSliceOp::getViewSource() { return getSource(); }
+
+static MemDescType transpose(MemDescType type) {
+  SmallVector<ExprAttr> shape = {type.getShape()[1], type.getShape()[0]};
+  SmallVector<ExprAttr> whole;
+  if (!type.getAllocShape().empty()) {
+    whole = {type.getAllocShape()[1], type.getAllocShape()[0]};
+  }
+  return MemDescType::get(shape, type.getElement(), whole,
+                          !type.getTransposed());
+}
+
+LogicalResult LocalTransOp::verify() {
+  MemDescType source = getSource().getType();
+  if (source.getRank() != 2) {
+    return emitOpError("expected a tile of 2 dimensions, but got ") << source;
+  }
+  return verifyViewType(*this, transpose(source), getView().getType());
+}
+
+OpFoldResult LocalTransOp::fold(FoldAdaptor) {
+  if (auto inner = getSource().getDefiningOp<LocalTransOp>()) {
+    return inner.getSource();
+  }
+  return {};
+}
+
+Value LocalTransOp::getViewSource() { return getSource(); }
+
+LogicalResult LocalReinterpretOp::verify() {
+  MemDescType source = getSource().getType(), view = getView().getType();
+  for (MemDescType type : {source, view}) {
+    if (type.getTransposed() || !type.getAllocShape().empty()) {
+      return emitOpError("expected whole buffers, but got ") << type;
+    }
+  }
+  FailureOr<int64_t> before = source.getSizeInBytes();
+  FailureOr<int64_t> after = view.getSizeInBytes();
+  if (succeeded(before) && succeeded(after) && *before != *after) {
+    return emitOpError("expected a type of ")
+           << *before << " bytes, but got " << view << " of " << *after;
+  }
+  return success();
+}
+
+OpFoldResult LocalReinterpretOp::fold(FoldAdaptor) {
+  if (getSource().getType() == getView().getType()) {
+    return getSource();
+  }
+  return {};
+}
+
+Value LocalReinterpretOp::getViewSource() { return getSource(); }
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyTileMatchesBuffer(Operation *op,
+                                             RankedTensorType tile,
+                                             MemDescType buffer) {
+  Type element = buffer.getElementType();
+  FailureOr<SmallVector<int64_t>> shape = buffer.getStaticShape();
+  if ((element && tile.hasStaticShape() && tile.getElementType() != element) ||
+      (succeeded(shape) && tile.hasStaticShape() &&
+       tile.getShape() != ArrayRef(*shape)) ||
+      tile.getRank() != buffer.getRank()) {
+    return op->emitOpError("expected the tile and the buffer to agree in shape "
+                           "and element type, but got ")
+           << tile << " and " << buffer;
+  }
+  return success();
+}
+
+LogicalResult LocalLoadOp::verify() {
+  return verifyTileMatchesBuffer(*this, getTile().getType(),
+                                 getSource().getType());
+}
+
+void LocalLoadOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
+  accesses.push_back({&getSourceMutable(), /*isWrite=*/false, Proxy::Generic});
+}
+
+LogicalResult LocalStoreOp::verify() {
+  return verifyTileMatchesBuffer(*this, getTile().getType(),
+                                 getDestination().getType());
+}
+
+void LocalStoreOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
+  accesses.push_back(
+      {&getDestinationMutable(), /*isWrite=*/true, Proxy::Generic});
+}

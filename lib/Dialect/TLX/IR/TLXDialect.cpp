@@ -1,0 +1,54 @@
+//===- TLXDialect.cpp - The tlx dialect -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Registers what tablegen generates, and checks tile encodings.
+//
+//===----------------------------------------------------------------------===//
+
+#include "jfa/Dialect/TLX/IR/TLX.h"
+
+using namespace mlir;
+using namespace mlir::jfa::tlx;
+
+#include "jfa/Dialect/TLX/IR/TLXDialect.cpp.inc"
+
+#include "jfa/Dialect/TLX/IR/TLXInterfaces.cpp.inc"
+
+namespace {
+/// Gives layouts short names in printed IR.
+struct TLXAsmInterface : public OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const final {
+    if (isa<LayoutAttr>(attr)) {
+      os << "layout";
+      return AliasResult::OverridableAlias;
+    }
+    return AliasResult::NoAlias;
+  }
+};
+} // namespace
+
+void TLXDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "jfa/Dialect/TLX/IR/TLXOps.cpp.inc"
+      >();
+  registerAttributes();
+  registerTypes();
+  addInterfaces<TLXAsmInterface>();
+}
+
+Operation *TLXDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                           Type type, Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
+#include "OpAssembly.h"
+
+#define GET_OP_CLASSES
+#include "jfa/Dialect/TLX/IR/TLXOps.cpp.inc"

@@ -75,7 +75,9 @@ static Matrix matrixOf(Type type) {
   }
   auto tile = cast<RankedTensorType>(type);
   auto dims = dyn_cast_or_null<DimsAttr>(tile.getEncoding());
-  bool symbolic = dims && dims.getElement();
+  // A parameter can only stand for an operand's element: results are f32.
+  bool symbolic =
+      dims && dims.getElement() && !tile.getElementType().isF32();
   return {getTileDims(tile), symbolic ? Type() : tile.getElementType()};
 }
 

@@ -32,16 +32,17 @@ void tlx::printExpr(OpAsmPrinter &printer, Operation *, ExprAttr expr) {
 /// A parameter's value: `128`, `true` or a type.
 static ParseResult parseParamValue(OpAsmParser &parser, Attribute &value) {
   Builder &builder = parser.getBuilder();
+  // Before integers, which would take these keywords for 1 and 0.
+  StringRef keyword;
+  if (succeeded(parser.parseOptionalKeyword(&keyword, {"true", "false"}))) {
+    value = builder.getBoolAttr(keyword == "true");
+    return success();
+  }
   int64_t number;
   OptionalParseResult integer = parser.parseOptionalInteger(number);
   if (integer.has_value()) {
     value = builder.getI64IntegerAttr(number);
     return *integer;
-  }
-  StringRef keyword;
-  if (succeeded(parser.parseOptionalKeyword(&keyword, {"true", "false"}))) {
-    value = builder.getBoolAttr(keyword == "true");
-    return success();
   }
   Type type;
   if (parser.parseType(type)) {

@@ -66,9 +66,11 @@ def TLX_DimsAttr : TLX_Attr<"Dims", "dims", [
   let summary = "Symbolic dimensions of a tile";
   let description = [{
     The encoding of a tile type before specialisation: one expression for each
-    dimension, `?` in the shape where the expression is not a constant, and
-    optionally the parameter that gives the element type; the element type
-    written in the tensor type then only stands for it.
+    dimension, with `?` in the shape where the expression is not a constant, and
+    optionally an element-type parameter. A tile whose written element type is
+    that parameter's default takes the parameter's value; other tiles, such as
+    f32 ones, stay as written and carry it only so that `arith` finds both ends
+    of a cast alike.
 
     Example: `tensor<?x?xbf16, #tlx.dims<[BLOCK_M, BLOCK_N], ELEMENT>>`
   }];

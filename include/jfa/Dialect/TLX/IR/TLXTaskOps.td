@@ -25,8 +25,8 @@ def TLX_TaskDocs : OpDocGroup {
 let opDocGroup = TLX_TaskDocs in {
 
 def TLX_KernelOp : TLX_Op<"kernel", [
-    IsolatedFromAbove, SingleBlock, NoTerminator, NoRegionArguments,
-    FunctionOpInterface, OpAsmOpInterface]> {
+    IsolatedFromAbove, SingleBlock, NoTerminator, FunctionOpInterface,
+    OpAsmOpInterface]> {
   let summary = "A GPU kernel";
   let description = [{
     Arguments are tensor maps, global pointers and scalars; their names are part

@@ -1,0 +1,470 @@
+// Attention forward for Hopper: jagged, dense or with a broadcast query.
+//
+// Computes, for every sequence b and query head h (docs/Attention.md),
+//     S = scale Q K^T      P = softmax(S) over the keys a row sees
+//     O = P V              lse = ln sum exp(S)
+//
+// A persistent CTA takes query tiles of BLOCK_M rows from a work list that the
+// host has balanced. The sequence of a tile bounds every copy (ragged tensor
+// maps), so rows past its end are zero on the way in and dropped on the way out.
+//
+//   role      warps             does
+//   @load     1                 starts every copy: K[0], Q, then K[j], V[j-1], …, V[n-1]
+//   @softmax  4 x BLOCK_M / 64  each replica owns 64 query rows: S, P and O in registers
+//
+// One step j of @softmax, so that the tensor cores always have work queued: start
+// S[j] = Q K[j]^T, rescale O, start O += P[j-1] V[j-1]; wait for S[j]; softmax
+// while O is in flight; wait for O. With PINGPONG the replicas take turns in
+// starting products, so that one's softmax runs under the other's products.
+//
+//   barrier   count         arrives             waits      phase completes when
+//   q_full    1             @load (bytes of Q)  @softmax   a tile's queries are there
+//   q_empty   BLOCK_M / 64  @softmax            @load      the tile's last S is done
+//   k_full    1 per stage   @load (bytes of K)  @softmax   a block of keys is there
+//   k_empty   BLOCK_M / 64  @softmax            @load      its S is done
+//   v_full    1 per stage   @load (bytes of V)  @softmax   a block of values is there
+//   v_empty   BLOCK_M / 64  @softmax            @load      its O is done
+//   named 1.. 256 threads   the replica before  a replica  it is its turn
+//
+//   shared memory, D 128, 128 x 128, 2 stages: Q 32 K, K 64 K, V 64 K, O 32 K
+//   registers at 2 replicas: S 64, O 64, P 32 of 240
+//
+// Blocks of keys are taken in ascending order: a row that sees any key sees the
+// first, so its maximum is finite after block 0 and no step needs a guard against
+// -inf - -inf. Rows that see no key compute NaN and are replaced at the end.
+
+!q_tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
+!kv_tensor = !tlx.tensormap<[BLOCK_N, 1, HEAD_DIM], ELEMENT, ragged>
+!q_buffers = !tlx.memdesc<[BLOCK_M floordiv 64, 64, HEAD_DIM], ELEMENT>
+!q_buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
+!kv_buffers = !tlx.memdesc<[STAGES, BLOCK_N, HEAD_DIM], ELEMENT>
+!kv_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM], ELEMENT>
+!kt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_N], ELEMENT, transposed>
+!ring = !tlx.mbarrier<[STAGES]>
+!once = !tlx.mbarrier<[1]>
+
+!scores = tensor<64x?xf32, #tlx.dims<[64, BLOCK_N], ELEMENT>>
+!columns = tensor<64x?xi32, #tlx.dims<[64, BLOCK_N], ELEMENT>>
+!seen = tensor<64x?xi1, #tlx.dims<[64, BLOCK_N], ELEMENT>>
+!row_seen = tensor<64x?xi1, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+!weights = tensor<64x?xbf16, #tlx.dims<[64, BLOCK_N], ELEMENT>>
+!output = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+!output_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+
+// The sequence and the query rows of a work item. Items count heads slowest, so
+// that CTAs working at the same time share keys and values in the L2 cache.
+func.func private @decode(
+    %item: i32, %tiles: !tlx.ptr<i32>, %num_tiles: i32,
+    %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>, %q_length: i32,
+    %k_length: i32, %jagged: i1, %broadcast_query: i1)
+    -> (i32, i32, i32, i32, i32, i32, i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %head = arith.divui %item, %num_tiles : i32
+  %entry = arith.remui %item, %num_tiles : i32
+  %at = arith.muli %entry, %c2 : i32
+  %at1 = arith.addi %at, %c1 : i32
+  %sequence = tlx.global_load %tiles[%at] : !tlx.ptr<i32>, i32 -> i32
+  %row = tlx.global_load %tiles[%at1] : !tlx.ptr<i32>, i32 -> i32
+  %next = arith.addi %sequence, %c1 : i32
+  %dense_q = arith.muli %sequence, %q_length : i32
+  %k_start, %k_len = scf.if %jagged -> (i32, i32) {
+    %begin = tlx.global_load %k_offsets[%sequence] : !tlx.ptr<i32>, i32 -> i32
+    %end = tlx.global_load %k_offsets[%next] : !tlx.ptr<i32>, i32 -> i32
+    %len = arith.subi %end, %begin : i32
+    scf.yield %begin, %len : i32, i32
+  } else {
+    %dense_k = arith.muli %sequence, %k_length : i32
+    scf.yield %dense_k, %k_length : i32, i32
+  }
+  %q_start, %q_len, %o_start = scf.if %broadcast_query -> (i32, i32, i32) {
+    scf.yield %c0, %q_length, %dense_q : i32, i32, i32
+  } else {
+    %start, %len = scf.if %jagged -> (i32, i32) {
+      %begin = tlx.global_load %q_offsets[%sequence] : !tlx.ptr<i32>, i32 -> i32
+      %end = tlx.global_load %q_offsets[%next] : !tlx.ptr<i32>, i32 -> i32
+      %own = arith.subi %end, %begin : i32
+      scf.yield %begin, %own : i32, i32
+    } else {
+      scf.yield %dense_q, %q_length : i32, i32
+    }
+    scf.yield %start, %len, %start : i32, i32, i32
+  }
+  return %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len
+      : i32, i32, i32, i32, i32, i32, i32
+}
+
+// How many blocks of keys the query rows before `row_end` see; at least one, so
+// that a tile without keys takes the common path.
+func.func private @count_blocks(%row_end: i32, %q_len: i32, %k_len: i32,
+                                %block_n: i32, %causal: i1) -> i32 {
+  %c1 = arith.constant 1 : i32
+  %end = scf.if %causal -> i32 {
+    %shift = arith.subi %k_len, %q_len : i32
+    %seen = arith.addi %row_end, %shift : i32
+    %least = arith.minsi %seen, %k_len : i32
+    scf.yield %least : i32
+  } else {
+    scf.yield %k_len : i32
+  }
+  %some = arith.maxsi %end, %c1 : i32
+  %blocks = arith.ceildivsi %some, %block_n : i32
+  return %blocks : i32
+}
+
+tlx.kernel @attention_fwd(
+    %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !q_tensor,
+    %lse: !tlx.ptr<f32>, %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>,
+    %tiles: !tlx.ptr<i32>, %num_tiles: i32, %num_heads: i32,
+    %heads_per_group: i32, %q_length: i32, %k_length: i32, %lse_stride: i64,
+    %scale_log2: f32) {
+  // What is computed.
+  tlx.param HEAD_DIM = 128 in [64, 128] : i32
+  tlx.param ELEMENT = bf16 in [bf16, f16]
+  %causal = tlx.param CAUSAL = false : i1
+  // Lengths come from the offsets; otherwise all are q_length and k_length.
+  %jagged = tlx.param JAGGED = true : i1
+  // All sequences share the q_length rows of q.
+  %broadcast_query = tlx.param BROADCAST_QUERY = false : i1
+
+  // How it is computed.
+  %block_m = tlx.param BLOCK_M = 128 in [64, 128, 192] : i32
+  %block_n = tlx.param BLOCK_N = 128 from 16 to 256 step 16 : i32
+  tlx.param STAGES = 2 from 1 to 8 : i32
+  %pingpong = tlx.param PINGPONG = true : i1
+  tlx.param LOAD_REGISTERS = 24 from 24 to 256 step 8 : i32
+  tlx.param SOFTMAX_REGISTERS = 240 from 24 to 256 step 8 : i32
+
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %cta = tlx.cta_id : i32
+  %ctas = tlx.cta_count : i32
+  %items = arith.muli %num_tiles, %num_heads : i32
+
+  %q_smem = tlx.local_alloc : !q_buffers
+  %k_smem = tlx.local_alloc : !kv_buffers
+  %v_smem = tlx.local_alloc : !kv_buffers
+  %o_smem = tlx.local_alloc : !q_buffers
+  %q_full = tlx.alloc_barriers arrivals(1) : !once
+  %q_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !once
+  %k_full = tlx.alloc_barriers arrivals(1) : !ring
+  %k_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !ring
+  %v_full = tlx.alloc_barriers arrivals(1) : !ring
+  %v_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !ring
+
+  tlx.async_tasks {
+    // `count` runs over all blocks that this CTA loads, `tile` over its tiles.
+    tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
+      %groups = arith.divui %block_m, %c64 : i32
+      %end:2 = scf.for %item = %cta to %items step %ctas
+          iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
+        %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len = func.call
+            @decode(%item, %tiles, %num_tiles, %q_offsets, %k_offsets, %q_length,
+                    %k_length, %jagged, %broadcast_query)
+            : (i32, !tlx.ptr<i32>, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32,
+               i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+        %row_end = arith.addi %row, %block_m : i32
+        %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
+            %causal) : (i32, i32, i32, i32, i1) -> i32
+        %kv_head = arith.divui %head, %heads_per_group : i32
+
+        %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
+        %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
+        tlx.barrier_wait %k_empty[%slot0], %phase0 producer : !ring
+        tlx.barrier_expect_bytes %k_full[%slot0], %k0 : !ring, !kv_buffer
+        tlx.async_descriptor_load %k[%c0, %kv_head, %c0] segment(%k_start, %k_len),
+            %k0 signal %k_full[%slot0] : !kv_tensor, !kv_buffer, !ring
+
+        %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
+        tlx.barrier_wait %q_empty, %q_phase producer : !once
+        tlx.barrier_expect_bytes %q_full, %q_smem : !once, !q_buffers
+        scf.for %g = %c0 to %groups step %c1 : i32 {
+          %offset = arith.muli %g, %c64 : i32
+          %q_row = arith.addi %row, %offset : i32
+          %q_tile = tlx.local_view %q_smem[%g] : !q_buffers -> !q_buffer
+          tlx.async_descriptor_load %q[%q_row, %head, %c0]
+              segment(%q_start, %q_len), %q_tile signal %q_full
+              : !q_tensor, !q_buffer, !once
+        }
+
+        // Values follow one block behind the keys, in the order of their use.
+        %last = scf.for %j = %c1 to %blocks step %c1
+            iter_args(%n = %count) -> (i32) : i32 {
+          %n1 = arith.addi %n, %c1 : i32
+          %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
+          %k_row = arith.muli %j, %block_n : i32
+          %k_tile = tlx.local_view %k_smem[%slot] : !kv_buffers -> !kv_buffer
+          tlx.barrier_wait %k_empty[%slot], %phase producer : !ring
+          tlx.barrier_expect_bytes %k_full[%slot], %k_tile : !ring, !kv_buffer
+          tlx.async_descriptor_load %k[%k_row, %kv_head, %c0]
+              segment(%k_start, %k_len), %k_tile signal %k_full[%slot]
+              : !kv_tensor, !kv_buffer, !ring
+
+          %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
+          %v_row = arith.subi %k_row, %block_n : i32
+          %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
+          tlx.barrier_wait %v_empty[%v_slot], %v_phase producer : !ring
+          tlx.barrier_expect_bytes %v_full[%v_slot], %v_tile : !ring, !kv_buffer
+          tlx.async_descriptor_load %v[%v_row, %kv_head, %c0]
+              segment(%k_start, %k_len), %v_tile signal %v_full[%v_slot]
+              : !kv_tensor, !kv_buffer, !ring
+          scf.yield %n1 : i32
+        }
+        %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
+        %blocks_1 = arith.subi %blocks, %c1 : i32
+        %v_row = arith.muli %blocks_1, %block_n : i32
+        %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
+        tlx.barrier_wait %v_empty[%v_slot], %v_phase producer : !ring
+        tlx.barrier_expect_bytes %v_full[%v_slot], %v_tile : !ring, !kv_buffer
+        tlx.async_descriptor_load %v[%v_row, %kv_head, %c0]
+            segment(%k_start, %k_len), %v_tile signal %v_full[%v_slot]
+            : !kv_tensor, !kv_buffer, !ring
+
+        %next_count = arith.addi %last, %c1 : i32
+        %next_tile = arith.addi %tile, %c1 : i32
+        scf.yield %next_count, %next_tile : i32, i32
+      }
+    }
+
+    tlx.async_task @softmax warps(4) registers(SOFTMAX_REGISTERS)
+        replicate(BLOCK_M floordiv 64) {
+      %replica = tlx.async_task_replica_id : i32
+      %q_tile = tlx.local_view %q_smem[%replica] : !q_buffers -> !q_buffer
+      %o_tile = tlx.local_view %o_smem[%replica] : !q_buffers -> !q_buffer
+      %zero = arith.constant 0.0 : f32
+      %minus_infinity = arith.constant 0xFF800000 : f32
+      %one = arith.constant 1.0 : f32
+      %ln2 = arith.constant 0.693147182 : f32
+      %scale_row = tlx.splat %scale_log2 : f32 -> tensor<64xf32>
+      %scale = tlx.splat %scale_log2 : f32 -> !scores
+      %masked_score = tlx.splat %minus_infinity : f32 -> !scores
+      %no_output = tlx.splat %zero : f32 -> !output
+      %column = tlx.iota dim 1 : !columns
+      %row_in_tile = tlx.iota dim 0 : tensor<64xi32>
+      %first_row = arith.muli %replica, %c64 : i32
+
+      // Turns are named barriers 1 to the number of replicas; whoever is last
+      // gives the first replica its first turn.
+      %groups = arith.divui %block_m, %c64 : i32
+      %my_turn = arith.addi %replica, %c1 : i32
+      %is_last = arith.cmpi eq, %my_turn, %groups : i32
+      %after = arith.addi %my_turn, %c1 : i32
+      %next_turn = arith.select %is_last, %c1, %after : i32
+      scf.if %pingpong {
+        scf.if %is_last {
+          tlx.named_barrier_arrive %c1 threads(256)
+        }
+      }
+
+      %end:2 = scf.for %item = %cta to %items step %ctas
+          iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
+        %head, %tile_row, %q_start, %q_len, %o_start, %k_start, %k_len =
+            func.call @decode(%item, %tiles, %num_tiles, %q_offsets, %k_offsets,
+                              %q_length, %k_length, %jagged, %broadcast_query)
+            : (i32, !tlx.ptr<i32>, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32,
+               i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+        %row_end = arith.addi %tile_row, %block_m : i32
+        %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
+            %causal) : (i32, i32, i32, i32, i1) -> i32
+        %row = arith.addi %tile_row, %first_row : i32
+        %rows_0 = tlx.splat %row : i32 -> tensor<64xi32>
+        %rows = arith.addi %rows_0, %row_in_tile : tensor<64xi32>
+
+        // A row sees the keys before its limit. The first block in which some
+        // row of this replica does not see all keys is the first masked one.
+        %shift = arith.subi %k_len, %q_len : i32
+        %limit = scf.if %causal -> (tensor<64xi32>) {
+          %shift_1 = arith.addi %shift, %c1 : i32
+          %beyond = tlx.splat %shift_1 : i32 -> tensor<64xi32>
+          %diagonal = arith.addi %rows, %beyond : tensor<64xi32>
+          %length = tlx.splat %k_len : i32 -> tensor<64xi32>
+          %least = arith.minsi %diagonal, %length : tensor<64xi32>
+          scf.yield %least : tensor<64xi32>
+        } else {
+          %length = tlx.splat %k_len : i32 -> tensor<64xi32>
+          scf.yield %length : tensor<64xi32>
+        }
+        %first_limit = scf.if %causal -> (i32) {
+          %shift_1 = arith.addi %shift, %c1 : i32
+          %diagonal = arith.addi %row, %shift_1 : i32
+          %least = arith.minsi %diagonal, %k_len : i32
+          %positive = arith.maxsi %least, %c0 : i32
+          scf.yield %positive : i32
+        } else {
+          scf.yield %k_len : i32
+        }
+        %first_masked = arith.divui %first_limit, %block_n : i32
+
+        // Block 0.
+        %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
+        tlx.barrier_wait %q_full, %q_phase : !once
+        %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
+        %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
+        %k0_t = tlx.local_trans %k0 : !kv_buffer -> !kt_buffer
+        scf.if %pingpong {
+          tlx.named_barrier_wait %my_turn threads(256)
+        }
+        tlx.barrier_wait %k_full[%slot0], %phase0 : !ring
+        %s0_pending = tlx.async_dot %q_tile, %k0_t : !q_buffer, !kt_buffer -> !scores
+        scf.if %pingpong {
+          tlx.named_barrier_arrive %next_turn threads(256)
+        }
+        %s0_all = tlx.async_dot_wait %s0_pending pending(0) : !scores
+        tlx.barrier_arrive %k_empty[%slot0] : !ring
+        %mask0 = arith.cmpi sge, %c0, %first_masked : i32
+        %s0 = scf.if %mask0 -> (!scores) {
+          %limit_c = tlx.expand_dims %limit dim 1 : tensor<64xi32> -> tensor<64x1xi32>
+          %limits = tlx.broadcast %limit_c : tensor<64x1xi32> -> !columns
+          %seen = arith.cmpi slt, %column, %limits : !columns
+          %masked = arith.select %seen, %s0_all, %masked_score
+              : !seen, !scores
+          scf.yield %masked : !scores
+        } else {
+          scf.yield %s0_all : !scores
+        }
+        %m0 = tlx.reduce max %s0 dim 1 : !scores -> tensor<64xf32>
+        %m0_scaled = arith.mulf %m0, %scale_row : tensor<64xf32>
+        %m0_c = tlx.expand_dims %m0_scaled dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+        %m0_b = tlx.broadcast %m0_c : tensor<64x1xf32> -> !scores
+        %s0_scaled = arith.mulf %s0, %scale fastmath<contract> : !scores
+        %e0 = arith.subf %s0_scaled, %m0_b fastmath<contract> : !scores
+        %p0 = math.exp2 %e0 fastmath<afn> : !scores
+        // Each thread sums its own part of a row; the parts meet at the end.
+        %l0 = tlx.partial_reduce add %p0 dim 1 groups(4) run(2)
+            : !scores -> tensor<64x4xf32>
+        %p0_16 = arith.truncf %p0 : !scores to !weights
+        %alpha0 = tlx.splat %one : f32 -> tensor<64xf32>
+
+        %last, %m, %l, %alpha, %p, %acc = scf.for %j = %c1 to %blocks step %c1
+            iter_args(%n = %count, %m_in = %m0, %l_in = %l0, %alpha_in = %alpha0,
+                      %p_in = %p0_16, %o_in = %no_output)
+            -> (i32, tensor<64xf32>, tensor<64x4xf32>, tensor<64xf32>, !weights,
+                !output) : i32 {
+          %n1 = arith.addi %n, %c1 : i32
+          %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
+          %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
+          %k_tile = tlx.local_view %k_smem[%slot] : !kv_buffers -> !kv_buffer
+          %k_t = tlx.local_trans %k_tile : !kv_buffer -> !kt_buffer
+          %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
+
+          scf.if %pingpong {
+            tlx.named_barrier_wait %my_turn threads(256)
+          }
+          tlx.barrier_wait %k_full[%slot], %phase : !ring
+          %s_pending = tlx.async_dot %q_tile, %k_t : !q_buffer, !kt_buffer -> !scores
+          // Rescaling here, not when alpha is known, lets it run under S.
+          %alpha_c = tlx.expand_dims %alpha_in dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+          %alpha_b = tlx.broadcast %alpha_c : tensor<64x1xf32> -> !output
+          %o_rescaled = arith.mulf %o_in, %alpha_b : !output
+          tlx.barrier_wait %v_full[%v_slot], %v_phase : !ring
+          %o_pending = tlx.async_dot %p_in, %v_tile, %o_rescaled
+              : !weights, !kv_buffer -> !output
+          scf.if %pingpong {
+            tlx.named_barrier_arrive %next_turn threads(256)
+          }
+          %s_all = tlx.async_dot_wait %s_pending pending(1) : !scores
+          tlx.barrier_arrive %k_empty[%slot] : !ring
+
+          %in_tail = tlx.in_masked_tail %j from %first_masked : i32
+          %s = scf.if %in_tail -> (!scores) {
+            %begin = arith.muli %j, %block_n : i32
+            %begins = tlx.splat %begin : i32 -> tensor<64xi32>
+            %within = arith.subi %limit, %begins : tensor<64xi32>
+            %within_c = tlx.expand_dims %within dim 1 : tensor<64xi32> -> tensor<64x1xi32>
+            %limits = tlx.broadcast %within_c : tensor<64x1xi32> -> !columns
+            %seen = arith.cmpi slt, %column, %limits : !columns
+            %masked = arith.select %seen, %s_all, %masked_score
+                : !seen, !scores
+            scf.yield %masked : !scores
+          } else {
+            scf.yield %s_all : !scores
+          }
+
+          %m_block = tlx.reduce max %s dim 1 : !scores -> tensor<64xf32>
+          %m_new = arith.maxnumf %m_in, %m_block : tensor<64xf32>
+          %m_scaled = arith.mulf %m_new, %scale_row : tensor<64xf32>
+          %m_old = arith.mulf %m_in, %scale_row fastmath<contract> : tensor<64xf32>
+          %decay = arith.subf %m_old, %m_scaled fastmath<contract> : tensor<64xf32>
+          %alpha_new = math.exp2 %decay fastmath<afn> : tensor<64xf32>
+          %m_c = tlx.expand_dims %m_scaled dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+          %m_b = tlx.broadcast %m_c : tensor<64x1xf32> -> !scores
+          %s_scaled = arith.mulf %s, %scale fastmath<contract> : !scores
+          %e = arith.subf %s_scaled, %m_b fastmath<contract> : !scores
+          %p_new = math.exp2 %e fastmath<afn> : !scores
+          %l_block = tlx.partial_reduce add %p_new dim 1 groups(4) run(2)
+              : !scores -> tensor<64x4xf32>
+          %alpha_l_c = tlx.expand_dims %alpha_new dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+          %alpha_l = tlx.broadcast %alpha_l_c : tensor<64x1xf32> -> tensor<64x4xf32>
+          %l_scaled = arith.mulf %l_in, %alpha_l fastmath<contract> : tensor<64x4xf32>
+          %l_new = arith.addf %l_scaled, %l_block fastmath<contract> : tensor<64x4xf32>
+
+          %o_new = tlx.async_dot_wait %o_pending pending(0) : !output
+          tlx.barrier_arrive %v_empty[%v_slot] : !ring
+          %p_16 = arith.truncf %p_new : !scores to !weights
+          scf.yield %n1, %m_new, %l_new, %alpha_new, %p_16, %o_new
+              : i32, tensor<64xf32>, tensor<64x4xf32>, tensor<64xf32>, !weights,
+                !output
+        }
+
+        // The last values, then O / l and the log-sum-exp.
+        %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
+        %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
+        %alpha_c = tlx.expand_dims %alpha dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+        %alpha_b = tlx.broadcast %alpha_c : tensor<64x1xf32> -> !output
+        %o_rescaled = arith.mulf %acc, %alpha_b : !output
+        tlx.barrier_arrive %q_empty : !once
+        tlx.barrier_wait %v_full[%v_slot], %v_phase : !ring
+        %o_pending = tlx.async_dot %p, %v_tile, %o_rescaled
+            : !weights, !kv_buffer -> !output
+        %sum = tlx.reduce add %l dim 1 : tensor<64x4xf32> -> tensor<64xf32>
+        %ones = tlx.splat %one : f32 -> tensor<64xf32>
+        %inverse = arith.divf %ones, %sum fastmath<arcp,afn> : tensor<64xf32>
+        %none = tlx.splat %c0 : i32 -> tensor<64xi32>
+        %sees_key = arith.cmpi sgt, %limit, %none : tensor<64xi32>
+        %o_sum = tlx.async_dot_wait %o_pending pending(0) : !output
+        tlx.barrier_arrive %v_empty[%v_slot] : !ring
+        %inverse_c = tlx.expand_dims %inverse dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+        %inverse_b = tlx.broadcast %inverse_c : tensor<64x1xf32> -> !output
+        %o_scaled = arith.mulf %o_sum, %inverse_b : !output
+        %sees_c = tlx.expand_dims %sees_key dim 1 : tensor<64xi1> -> tensor<64x1xi1>
+        %sees_b = tlx.broadcast %sees_c : tensor<64x1xi1> -> !row_seen
+        %o_final = arith.select %sees_b, %o_scaled, %no_output
+            : !row_seen, !output
+        %o_16 = arith.truncf %o_final : !output to !output_16
+        // The copy of the tile before has to have left the buffer.
+        tlx.async_descriptor_store_wait pending(0)
+        tlx.local_store %o_16, %o_tile : !output_16, !q_buffer
+        tlx.async_descriptor_store %o[%row, %head, %c0] segment(%o_start, %q_len),
+            %o_tile : !q_tensor, !q_buffer
+
+        %m_log2 = arith.mulf %m, %scale_row fastmath<contract> : tensor<64xf32>
+        %sum_log2 = math.log2 %sum fastmath<afn> : tensor<64xf32>
+        %lse_log2 = arith.addf %m_log2, %sum_log2 fastmath<contract> : tensor<64xf32>
+        %ln2_row = tlx.splat %ln2 : f32 -> tensor<64xf32>
+        %lse_natural = arith.mulf %lse_log2, %ln2_row : tensor<64xf32>
+        %no_lse = tlx.splat %minus_infinity : f32 -> tensor<64xf32>
+        %lse_final = arith.select %sees_key, %lse_natural, %no_lse
+            : tensor<64xi1>, tensor<64xf32>
+        %head_64 = arith.extui %head : i32 to i64
+        %lse_row = arith.muli %head_64, %lse_stride : i64
+        %o_start_64 = arith.extui %o_start : i32 to i64
+        %lse_begin = arith.addi %lse_row, %o_start_64 : i64
+        %lse_begins = tlx.splat %lse_begin : i64 -> tensor<64xi64>
+        %rows_64 = arith.extui %rows : tensor<64xi32> to tensor<64xi64>
+        %lse_index = arith.addi %lse_begins, %rows_64 : tensor<64xi64>
+        %q_end = tlx.splat %q_len : i32 -> tensor<64xi32>
+        %row_exists = arith.cmpi slt, %rows, %q_end : tensor<64xi32>
+        tlx.global_store %lse_final, %lse[%lse_index] mask %row_exists
+            : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi64> mask tensor<64xi1>
+
+        %next_count = arith.addi %last, %c1 : i32
+        %next_tile = arith.addi %tile, %c1 : i32
+        scf.yield %next_count, %next_tile : i32, i32
+      }
+      // Shared memory has to outlive the last copy out of it.
+      tlx.async_descriptor_store_wait pending(0)
+    }
+  }
+}

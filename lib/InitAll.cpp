@@ -8,11 +8,20 @@
 #include "jfa/InitAll.h"
 
 #include "jfa/Dialect/TLX/IR/TLX.h"
+#include "jfa/Dialect/TLX/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
 void jfa::registerAllDialects(DialectRegistry &registry) {
-  registry.insert<tlx::TLXDialect>();
+  // What kernels are written in, besides tlx.
+  registry.insert<tlx::TLXDialect, arith::ArithDialect, func::FuncDialect,
+                  math::MathDialect, scf::SCFDialect>();
+  func::registerInlinerExtension(registry);
 }
 
-void jfa::registerAllPasses() {}
+void jfa::registerAllPasses() { tlx::registerTLXTransformsPasses(); }

@@ -147,7 +147,7 @@ static std::optional<ParamKind> kindOf(Attribute value) {
 static StringRef nameOf(ParamKind kind) {
   switch (kind) {
   case ParamKind::Integer:
-    return "an integer";
+    return "a 32-bit integer";
   case ParamKind::Boolean:
     return "true or false";
   case ParamKind::Type:
@@ -277,12 +277,18 @@ LogicalResult ParamOp::verify() {
       return emitOpError("expected a range 'from FIRST to LAST step STEP' of "
                          "integers with FIRST <= LAST and STEP >= 1");
     }
+    if (!llvm::isInt<32>(range[0]) || !llvm::isInt<32>(range[1])) {
+      return emitOpError("expected a range of 32-bit integers, but got ")
+             << range[0] << " to " << range[1];
+    }
   }
   if (getLegalValuesAttr() && getLegalValuesAttr().empty()) {
     return emitOpError("expected at least one legal value");
   }
   auto verifyKind = [&](Attribute value, StringRef what) -> LogicalResult {
-    if (kindOf(value) == kind) {
+    auto integer = dyn_cast<IntegerAttr>(value);
+    if (kindOf(value) == kind &&
+        (!integer || integer.getValue().isSignedIntN(32))) {
       return success();
     }
     return emitOpError("expected ")

@@ -227,11 +227,13 @@ Type MBarrierType::parse(AsmParser &parser) {
     parser.emitError(loc) << "expected one extent, but got " << count.size();
     return {};
   }
-  if (failed(verifyExtents([&] { return parser.emitError(loc); }, count,
-                           "mbarrier"))) {
-    return {};
-  }
-  return get(parser.getContext(), count.front());
+  return parser.getChecked<MBarrierType>(loc, parser.getContext(),
+                                         count.front());
+}
+
+LogicalResult MBarrierType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   ExprAttr count) {
+  return verifyExtents(emitError, count, "mbarrier");
 }
 
 void MBarrierType::print(AsmPrinter &printer) const {
@@ -302,11 +304,15 @@ Type PointerType::parse(AsmParser &parser) {
   Attribute element;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parseElement(parser, element) ||
-      failed(verifyElement([&] { return parser.emitError(loc); }, element)) ||
       parser.parseGreater()) {
     return {};
   }
-  return get(parser.getContext(), element);
+  return parser.getChecked<PointerType>(loc, parser.getContext(), element);
+}
+
+LogicalResult PointerType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  Attribute element) {
+  return verifyElement(emitError, element);
 }
 
 void PointerType::print(AsmPrinter &printer) const {

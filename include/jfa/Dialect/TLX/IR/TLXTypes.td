@@ -74,6 +74,7 @@ def TLX_MBarrierType : TLX_Type<"MBarrier", "mbarrier"> {
   }];
   let parameters = (ins "::mlir::jfa::tlx::ExprAttr":$count);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 def TLX_TensorMapType : TLX_Type<"TensorMap", "tensormap"> {
@@ -106,6 +107,7 @@ def TLX_PointerType : TLX_Type<"Pointer", "ptr"> {
   let description = "Example: `!tlx.ptr<f32>`, `!tlx.ptr<ELEMENT>`.";
   let parameters = (ins "::mlir::Attribute":$element);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     Type getElementType() const;
   }];

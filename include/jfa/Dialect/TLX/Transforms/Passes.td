@@ -1,0 +1,146 @@
+//===- Passes.td - Passes on the tlx dialect -*- tablegen -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_DIALECT_TLX_TRANSFORMS_PASSES
+#define JFA_DIALECT_TLX_TRANSFORMS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// From parameters to one program
+//===----------------------------------------------------------------------===//
+
+def SpecializePass : Pass<"tlx-specialize"> {
+  let summary = "Bind the parameters of kernels";
+  let description = [{
+    Gives every `tlx.param` of every kernel below (or of the kernel it runs on)
+    the value bound by `bindings`, otherwise its default. Types and attributes
+    that name parameters become static, uses of parameters as values become
+    constants, and `parameters` of the kernel records what was bound. A tile
+    whose written element type is the default of its element parameter takes the
+    parameter's value.
+
+    It refuses, naming what is legal:
+    1. a binding that is not `NAME=VALUE`;
+    2. a name that no kernel declares;
+    3. a value that is not legal, or two values for one name;
+    4. a parameter that is neither bound nor has a default;
+    5. values that violate a `tlx.constraint`;
+    6. values that make a type illegal, such as an extent of zero.
+
+    Functions that kernels call may not name parameters; they take values as
+    arguments.
+
+    With `bindings=HEAD_DIM=64,ELEMENT=f16`,
+
+    ```mlir
+    tlx.kernel @k(%x: !tlx.ptr<ELEMENT>) {
+      %d = tlx.param HEAD_DIM = 128 in [64, 128] : i32
+      tlx.param ELEMENT = bf16 in [bf16, f16]
+      tlx.constraint HEAD_DIM le 128
+      %i = tlx.iota dim 1 : tensor<64x?xi32, #tlx.dims<[64, HEAD_DIM]>>
+      %v = tlx.global_load %x[%i] : !tlx.ptr<ELEMENT>, tensor<64x?xi32, #tlx.dims<[64, HEAD_DIM]>>
+          -> tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    tlx.kernel @k(%x: !tlx.ptr<f16>) parameters {ELEMENT = "f16", HEAD_DIM = 64 : i64} {
+      %d = arith.constant 64 : i32
+      %i = tlx.iota dim 1 : tensor<64x64xi32>
+      %v = tlx.global_load %x[%i] : !tlx.ptr<f16>, tensor<64x64xi32> -> tensor<64x64xf16>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let options = [
+    ListOption<"bindings", "bindings", "std::string",
+               "Values of parameters: NAME=VALUE, separated by commas">,
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+def PeelMaskedTailPass
+    : InterfacePass<"tlx-peel-masked-tail", "::mlir::FunctionOpInterface"> {
+  let summary = "Split loops where their masked iterations begin";
+  let description = [{
+    A loop that contains `tlx.in_masked_tail` of its induction variable is split
+    into one whose iterations all come before `first` and one whose iterations
+    all come at or after it; the op becomes a constant in each, so that
+    canonicalisation leaves the bulk of the iterations without a mask and
+    without a branch. The second loop goes on with the values of the first. A
+    loop with several different `first`s is split at each of them.
+
+    An op that is not about the induction variable of a loop around it, or whose
+    `first` is not defined outside that loop, becomes a comparison, with a
+    remark. The bounds of the loops are signed.
+
+    ```mlir
+    %r = scf.for %j = %lb to %ub step %c1 iter_args(%x = %a) -> (f32) : i32 {
+      %masked = tlx.in_masked_tail %j from %first : i32
+      %y = scf.if %masked -> f32 { ... } else { ... }
+      scf.yield %y : f32
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    %from = arith.maxsi %lb, %first : i32
+    %split = arith.minsi %ub, %from : i32
+    %bulk = scf.for %j = %lb to %split step %c1 iter_args(%x = %a) -> (f32) : i32 {
+      %masked = arith.constant false
+      %y = scf.if %masked -> f32 { ... } else { ... }
+      scf.yield %y : f32
+    }
+    %r = scf.for %j = %split to %ub step %c1 iter_args(%x = %bulk) -> (f32) : i32 {
+      %masked = arith.constant true
+      %y = scf.if %masked -> f32 { ... } else { ... }
+      scf.yield %y : f32
+    }
+    ```
+
+    A step other than the constant 1 makes `%from` the first iteration at or
+    after `%first`.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def UnrollPass : InterfacePass<"tlx-unroll", "::mlir::FunctionOpInterface"> {
+  let summary = "Unroll the loops marked with tlx.unroll";
+  let description = [{
+    Unrolls every `scf.for` with the attribute `tlx.unroll = N` by the factor N,
+    from 1 to 64, leaving a loop for the iterations that remain where the number
+    of iterations is not known to be a multiple. Innermost loops come first.
+
+    ```mlir
+    scf.for %i = %c0 to %c8 step %c1 : i32 {
+      tlx.barrier_wait %full, %i : !tlx.mbarrier<[1]>
+    } {tlx.unroll = 2}
+    ```
+
+    becomes
+
+    ```mlir
+    scf.for %i = %c0 to %c8 step %c2 : i32 {
+      tlx.barrier_wait %full, %i : !tlx.mbarrier<[1]>
+      %next = arith.addi %i, %c1 : i32
+      tlx.barrier_wait %full, %next : !tlx.mbarrier<[1]>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+#endif // JFA_DIALECT_TLX_TRANSFORMS_PASSES

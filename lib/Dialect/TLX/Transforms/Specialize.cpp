@@ -1,0 +1,25 @@
+//===- Specialize.cpp - Placeholder -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "jfa/Dialect/TLX/Transforms/Passes.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::jfa::tlx {
+#define GEN_PASS_DEF_SPECIALIZEPASS
+#include "jfa/Dialect/TLX/Transforms/Passes.h.inc"
+} // namespace mlir::jfa::tlx
+
+using namespace mlir;
+using namespace mlir::jfa::tlx;
+
+namespace {
+struct Specialize : public mlir::jfa::tlx::impl::SpecializePassBase<Specialize> {
+  using SpecializePassBase::SpecializePassBase;
+  void runOnOperation() final {}
+};
+} // namespace

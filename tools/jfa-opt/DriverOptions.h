@@ -63,7 +63,9 @@ struct DriverOptions {
       llvm::cl::desc("PTX version, 86 for 8.6 (default: the architecture's)"),
       llvm::cl::value_desc("NN"), llvm::cl::init(0), llvm::cl::cat(category)};
   llvm::cl::opt<unsigned> optLevel{
-      "opt-level", llvm::cl::desc("LLVM's optimisation level, 0 to 3"),
+      "opt-level",
+      llvm::cl::desc("LLVM passes before code generation: 0 none, 1 a few "
+                     "cheap ones (default), 2 and 3 LLVM's own pipelines"),
       llvm::cl::value_desc("N"), llvm::cl::init(1), llvm::cl::cat(category)};
   llvm::cl::opt<bool> lineInfo{
       "lineinfo", llvm::cl::desc("Keep source lines for profilers"),

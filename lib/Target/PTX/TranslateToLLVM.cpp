@@ -31,6 +31,11 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 using namespace mlir;
 using namespace mlir::jfa;
@@ -93,6 +98,21 @@ static LogicalResult verifyLLVM(ModuleOp module, llvm::Module &llvmModule) {
   return success();
 }
 
+/// What is worth its time for kernels: MLIR has folded and simplified already,
+/// and the code generator has scalar optimisations of its own. InstCombine is
+/// left out on purpose: it moves conversions across the phis of pipelined
+/// loops, where they cost registers and overlap.
+static void buildLightPipeline(llvm::ModulePassManager &passes) {
+  passes.addPass(llvm::AlwaysInlinerPass());
+  llvm::FunctionPassManager functionPasses;
+  functionPasses.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+  functionPasses.addPass(llvm::EarlyCSEPass());
+  functionPasses.addPass(llvm::SimplifyCFGPass());
+  functionPasses.addPass(llvm::ADCEPass());
+  passes.addPass(
+      llvm::createModuleToFunctionPassAdaptor(std::move(functionPasses)));
+}
+
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
                      unsigned optLevel) {
   if (optLevel == 0) {
@@ -114,10 +134,15 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
   builder.registerFunctionAnalyses(fam);
   builder.registerLoopAnalyses(lam);
   builder.crossRegisterProxies(lam, fam, cgam, mam);
-  llvm::OptimizationLevel level = optLevel == 1   ? llvm::OptimizationLevel::O1
-                                  : optLevel == 2 ? llvm::OptimizationLevel::O2
-                                                  : llvm::OptimizationLevel::O3;
-  builder.buildPerModuleDefaultPipeline(level).run(module, mam);
+  llvm::ModulePassManager passes;
+  if (optLevel == 1) {
+    buildLightPipeline(passes);
+  } else {
+    passes = builder.buildPerModuleDefaultPipeline(
+        optLevel == 2 ? llvm::OptimizationLevel::O2
+                      : llvm::OptimizationLevel::O3);
+  }
+  passes.run(module, mam);
 }
 
 std::unique_ptr<llvm::Module>

@@ -31,7 +31,8 @@ namespace mlir::jfa {
 struct PTXOptions {
   /// One of getKnownArchs().
   std::string arch;
-  /// 0 runs no LLVM pass before code generation, 1 to 3 LLVM's own pipelines.
+  /// 0 runs no LLVM pass before code generation, 1 a few cheap ones that leave
+  /// the schedule alone, 2 and 3 LLVM's own pipelines.
   unsigned optLevel = 1;
   /// PTX ISA version (10 * major + minor); 0 takes the architecture's own.
   unsigned ptxVersion = 0;

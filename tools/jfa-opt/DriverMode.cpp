@@ -18,6 +18,7 @@
 #include "jfa/InitAll.h"
 #include "jfa/Target/Driver/Output.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Debug/CLOptionsSetup.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Parser/Parser.h"
@@ -157,6 +158,23 @@ static std::string prepareOutputs(StringRef input, StringRef path,
   return {};
 }
 
+static OwningOpRef<ModuleOp>
+parseSource(const std::shared_ptr<llvm::SourceMgr> &sourceMgr,
+            MLIRContext &context, const MlirOptMainConfig &config) {
+  const llvm::MemoryBuffer *buffer =
+      sourceMgr->getMemoryBuffer(sourceMgr->getMainFileID());
+  if (!isBytecode(buffer->getMemBufferRef())) {
+    if (unsigned line = findTooDeepLine(buffer->getBuffer())) {
+      emitError(
+          FileLineColLoc::get(&context, buffer->getBufferIdentifier(), line, 1))
+          << "expected brackets to nest at most 256 deep, but got more";
+      return nullptr;
+    }
+  }
+  ParserConfig parser(&context, config.shouldVerifyOnParsing());
+  return parseSourceFile<ModuleOp>(sourceMgr, parser);
+}
+
 /// Parses the source and runs `action` on it, with diagnostics as the options
 /// ask for.
 static LogicalResult
@@ -167,8 +185,7 @@ withSource(std::unique_ptr<llvm::MemoryBuffer> buffer, MLIRContext &context,
   sourceMgr->AddNewSourceBuffer(std::move(buffer), SMLoc());
   auto run = [&]() -> LogicalResult {
     TimingScope parsing = timing.nest("Parser");
-    ParserConfig parser(&context, config.shouldVerifyOnParsing());
-    auto source = parseSourceFile<ModuleOp>(sourceMgr, parser);
+    OwningOpRef<ModuleOp> source = parseSource(sourceMgr, context, config);
     parsing.stop();
     return source ? action(*source) : failure();
   };

@@ -74,6 +74,10 @@ struct CompileResult {
 /// all that the compilation asks them for.
 void registerCompilerDialects(DialectRegistry &registry);
 
+/// Returns the line of a source in the textual format at which its brackets
+/// nest more deeply than the parser can be trusted with, or 0.
+unsigned findTooDeepLine(StringRef text);
+
 /// Compiles `source`, which stays as it is. Fails after a diagnostic.
 LogicalResult compile(ModuleOp source, const CompileOptions &options,
                       CompileResult &result);

@@ -14,6 +14,7 @@
 
 #include "Stages.h"
 
+#include "jfa/Dialect/TLX/IR/TLX.h"
 #include "jfa/InitAll.h"
 #include "jfa/Pipelines/Pipelines.h"
 
@@ -141,11 +142,14 @@ LogicalResult mlir::jfa::runStages(ModuleOp module,
 }
 
 void mlir::jfa::listParameters(ModuleOp source, raw_ostream &os) {
-  source.walk([&](Operation *op) {
-    if (op->getName().getStringRef() != "tlx.param") {
-      return;
+  source.walk([&](tlx::ParameterOpInterface parameter) {
+    os << parameter.getParameterName();
+    if (Attribute value = parameter.getDefaultValue()) {
+      os << " = " << spell(value);
     }
-    op->print(os, OpPrintingFlags().skipRegions());
+    if (std::string legal = parameter.describeLegalValues(); !legal.empty()) {
+      os << ", legal: " << legal;
+    }
     os << "\n";
   });
 }

@@ -1,17 +1,19 @@
-/*===- jfa-c/Runtime.h - C interface of JFA's runtime ---------------*- C -*-===*\
+/*===- jfa-c/Runtime.h - C interface of JFA's runtime ---------------*- C
+-*-===*\
 |*                                                                            *|
 |* Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 |*                                                                            *|
 |*===----------------------------------------------------------------------===*|
 |*                                                                            *|
-|* Runs the attention kernels on a GPU. A plan is made once per shape from     *|
+|* Runs the attention kernels on a GPU. A plan is made once per shape from *|
 |* sizes that are known on the host; executing it takes device pointers,      *|
-|* allocates nothing and waits for nothing.                                    *|
+|* allocates nothing and waits for nothing. *|
 |*                                                                            *|
-|* Every function returns a status. `error` may be null; otherwise it receives *|
-|* the same status, the name of the refused argument (or an empty string) and  *|
-|* one sentence. A refused call launches nothing and writes to no buffer.      *|
+|* Every function returns a status. `error` may be null; otherwise it receives
+*|
+|* the same status, the name of the refused argument (or an empty string) and *|
+|* one sentence. A refused call launches nothing and writes to no buffer. *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -168,19 +170,17 @@ typedef struct jfaAttentionForwardPlan jfaAttentionForwardPlan;
 
 /** Checks a description, finds and loads its kernel for GPU `device`, and
  *  orders the work. The description is checked before a driver is needed. */
-JFA_EXPORTED jfaStatus
-jfaAttentionForwardPlanCreate(const jfaAttentionForwardDescription *description,
-                              int32_t device, jfaAttentionForwardPlan **plan,
-                              jfaError *error);
+JFA_EXPORTED jfaStatus jfaAttentionForwardPlanCreate(
+    const jfaAttentionForwardDescription *description, int32_t device,
+    jfaAttentionForwardPlan **plan, jfaError *error);
 
 /** Frees a plan (or null). Its launches may still be running. */
 JFA_EXPORTED jfaStatus
 jfaAttentionForwardPlanDestroy(jfaAttentionForwardPlan *plan, jfaError *error);
 
 /** The bytes of device memory, aligned to 16, that the plan works with. */
-JFA_EXPORTED jfaStatus
-jfaAttentionForwardPlanGetWorkspaceSize(const jfaAttentionForwardPlan *plan,
-                                        size_t *bytes, jfaError *error);
+JFA_EXPORTED jfaStatus jfaAttentionForwardPlanGetWorkspaceSize(
+    const jfaAttentionForwardPlan *plan, size_t *bytes, jfaError *error);
 
 /** What the plan will launch. */
 JFA_EXPORTED jfaStatus

@@ -18,7 +18,9 @@
 //   segment = S - length + r,   position = start + length
 //
 // which is row (start + r) of the tensor. A row r >= length lies outside of the
-// segment dimension, so loads fill it with zeros and stores drop it.
+// segment dimension, so loads fill it with zeros and stores drop it. But a load
+// must begin at a row r < length: for a box that lies outside altogether the
+// hardware (seen on H200) touches the map's own address, which is unmapped.
 //
 //===----------------------------------------------------------------------===//
 

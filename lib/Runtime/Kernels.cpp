@@ -69,9 +69,9 @@ bool jfa::runtime::runsOn(const std::string &arch, const Gpu &gpu) {
 //===----------------------------------------------------------------------===//
 
 /// Compares the manifest with what the driver knows of the loaded code: a wrong
-/// offset would otherwise show as a wrong result. Only distances between offsets
-/// are compared, since ptxas shifts all of them alike to align a tensor map in
-/// the constant bank (by 112 bytes on sm_90a).
+/// offset would otherwise show as a wrong result. Only distances between
+/// offsets are compared, since ptxas shifts all of them alike to align a tensor
+/// map in the constant bank (by 112 bytes on sm_90a).
 static Status checkParameters(const Driver &driver, const Manifest &manifest,
                               Driver::Function function) {
   if (!driver.functionGetParameter) {

@@ -138,8 +138,10 @@ typedef enum jfaAttentionMode {
 typedef struct jfaAttentionForwardDescription {
   /** sizeof(jfaAttentionForwardDescription), so that fields can be added. */
   size_t struct_size;
-  jfaElementType element_type;
-  jfaAttentionMode mode;
+  /** A jfaElementType and a jfaAttentionMode, as plain numbers so that others
+   *  can be refused. */
+  int32_t element_type;
+  int32_t mode;
   int32_t head_dim;
   int32_t num_query_heads;
   /** Divides `num_query_heads`; query head h reads head h / (Hq / Hkv). */

@@ -26,14 +26,14 @@ static Status checkKind(const jfaAttentionForwardDescription &description) {
   if (description.element_type != JFA_ELEMENT_TYPE_BF16 &&
       description.element_type != JFA_ELEMENT_TYPE_F16) {
     return invalid("element_type", "to be bf16 (0) or f16 (1), but got ",
-                   int(description.element_type));
+                   description.element_type);
   }
   if (description.mode < JFA_ATTENTION_MODE_DENSE ||
       description.mode > JFA_ATTENTION_MODE_BROADCAST_QUERY) {
     return invalid("mode",
                    "to be dense (0), jagged (1) or broadcast query (2), but "
                    "got ",
-                   int(description.mode));
+                   description.mode);
   }
   if (description.head_dim != 64 && description.head_dim != 128) {
     Status status =
@@ -227,8 +227,8 @@ jfa::runtime::checkAttention(const jfaAttentionForwardDescription &description,
   if (description.k_offsets) {
     kRows = description.k_offsets[batch];
   }
-  problem.elementType = description.element_type;
-  problem.mode = description.mode;
+  problem.elementType = static_cast<jfaElementType>(description.element_type);
+  problem.mode = static_cast<jfaAttentionMode>(description.mode);
   problem.causal = description.causal != 0;
   problem.headDim = description.head_dim;
   problem.queryHeads = description.num_query_heads;

@@ -96,10 +96,9 @@ TEST(AttentionProblem, RefusesKinds) {
       makeJagged(),
       {{[](Description &d) { d.head_dim = 96; }, "head_dim",
         "expected 'head_dim' to be 64 or 128, but got 96"},
-       {[](Description &d) { d.element_type = jfaElementType(7); },
-        "element_type",
+       {[](Description &d) { d.element_type = 7; }, "element_type",
         "expected 'element_type' to be bf16 (0) or f16 (1), but got 7"},
-       {[](Description &d) { d.mode = jfaAttentionMode(3); }, "mode",
+       {[](Description &d) { d.mode = 3; }, "mode",
         "expected 'mode' to be dense (0), jagged (1) or broadcast query (2), "
         "but got 3"},
        {[](Description &d) { d.num_query_heads = 0; }, "num_query_heads",

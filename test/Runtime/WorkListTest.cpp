@@ -63,14 +63,14 @@ TEST(WorkList, AgreesWithAStableSort) {
   for (int32_t i = 0; i < kCount; ++i) {
     order[size_t(i)] = i;
     // Lengths that differ in every digit of the sort.
-    int32_t keys =
+    int32_t length =
         int32_t(random() % 4 == 0 ? random() % 400000 : random() % 9);
     q[size_t(i) + 1] = q[size_t(i)] + 1;
-    k[size_t(i) + 1] = k[size_t(i)] + keys;
+    k[size_t(i) + 1] = k[size_t(i)] + length;
   }
-  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    auto keys = [&](int32_t i) { return k[size_t(i) + 1] - k[size_t(i)]; };
-    return keys(a) > keys(b);
+  auto keys = [&](int32_t i) { return k[size_t(i) + 1] - k[size_t(i)]; };
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return keys(a) != keys(b) ? keys(a) > keys(b) : a < b;
   });
   std::vector<WorkTile> tiles =
       makeTiles({kCount, q.data(), k.data(), 0, 0}, 128);

@@ -4,7 +4,7 @@
 # Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===-----------------------------------------------------------------------=== #
+# ===---------------------------------------------------------------------=== #
 """Checks the attention forward on a GPU against the contract.
 
 Every test prints one line, the last line counts them. Without torch or a GPU

@@ -3,7 +3,7 @@
 # Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===-----------------------------------------------------------------------=== #
+# ===---------------------------------------------------------------------=== #
 """Inputs and references for attention tests, on torch tensors.
 
 A problem holds packed tensors and offsets in every mode, so that one reference

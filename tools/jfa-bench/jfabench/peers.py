@@ -3,7 +3,7 @@
 # Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===-----------------------------------------------------------------------=== #
+# ===---------------------------------------------------------------------=== #
 """Our kernel and its peers. Each peer is a function of the inputs that returns a
 call to time and a function that makes `[rows, H, D]` of the call's result; it
 raises Unsuitable where it does not apply."""
@@ -32,13 +32,12 @@ def ours(inputs):
     plan = jfa.AttentionForwardPlan(q, k, v, causal=s.causal, **offsets)
     o, lse = plan.make_outputs()
     launch = plan.bind(q, k, v, o, lse, **offsets)
-    launch.facts = plan.facts()
 
     def call():
         launch()
         return o
 
-    call.facts = launch.facts
+    call.facts = plan.facts()
     return call, lambda out: out.reshape(-1, *out.shape[-2:])
 
 

@@ -3,7 +3,7 @@
 # Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===-----------------------------------------------------------------------=== #
+# ===---------------------------------------------------------------------=== #
 """JFA's attention kernels on torch tensors.
 
 A thin layer over the C interface, `libjfa.so`, which it finds by the variable

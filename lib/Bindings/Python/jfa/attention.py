@@ -3,7 +3,7 @@
 # Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# ===-----------------------------------------------------------------------=== #
+# ===---------------------------------------------------------------------=== #
 """The attention forward on torch tensors."""
 
 import ctypes as C

@@ -33,10 +33,13 @@
 // first, so its maximum is finite after block 0 and no step needs a guard against
 // -inf - -inf. Rows that see no key compute NaN and are replaced at the end.
 
-!q_tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
+!q_tensor = !tlx.tensormap<[BLOCK_M, 1, HEAD_DIM], ELEMENT, ragged>
+!o_tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
 !kv_tensor = !tlx.tensormap<[BLOCK_N, 1, HEAD_DIM], ELEMENT, ragged>
-!q_buffers = !tlx.memdesc<[BLOCK_M floordiv 64, 64, HEAD_DIM], ELEMENT>
-!q_buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
+!q_buffer = !tlx.memdesc<[BLOCK_M, HEAD_DIM], ELEMENT>
+!q_rows = !tlx.memdesc<[64, HEAD_DIM], ELEMENT, of = [BLOCK_M, HEAD_DIM]>
+!o_buffers = !tlx.memdesc<[BLOCK_M floordiv 64, 64, HEAD_DIM], ELEMENT>
+!o_buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
 !kv_buffers = !tlx.memdesc<[STAGES, BLOCK_N, HEAD_DIM], ELEMENT>
 !kv_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM], ELEMENT>
 !kt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_N], ELEMENT, transposed>
@@ -114,7 +117,7 @@ func.func private @count_blocks(%row_end: i32, %q_len: i32, %k_len: i32,
 }
 
 tlx.kernel @attention_fwd(
-    %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !q_tensor,
+    %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !o_tensor,
     %lse: !tlx.ptr<f32>, %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>,
     %tiles: !tlx.ptr<i32>, %num_tiles: i32, %num_heads: i32,
     %heads_per_group: i32, %q_length: i32, %k_length: i32, %lse_stride: i64,
@@ -143,10 +146,10 @@ tlx.kernel @attention_fwd(
   %ctas = tlx.cta_count : i32
   %items = arith.muli %num_tiles, %num_heads : i32
 
-  %q_smem = tlx.local_alloc : !q_buffers
+  %q_smem = tlx.local_alloc : !q_buffer
   %k_smem = tlx.local_alloc : !kv_buffers
   %v_smem = tlx.local_alloc : !kv_buffers
-  %o_smem = tlx.local_alloc : !q_buffers
+  %o_smem = tlx.local_alloc : !o_buffers
   %q_full = tlx.alloc_barriers arrivals(1) : !once
   %q_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !once
   %k_full = tlx.alloc_barriers arrivals(1) : !ring
@@ -157,7 +160,6 @@ tlx.kernel @attention_fwd(
   tlx.async_tasks {
     // `count` runs over all blocks that this CTA loads, `tile` over its tiles.
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
-      %groups = arith.divui %block_m, %c64 : i32
       %end:2 = scf.for %item = %cta to %items step %ctas
           iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
         %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len = func.call
@@ -179,15 +181,9 @@ tlx.kernel @attention_fwd(
 
         %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
         tlx.barrier_wait %q_empty, %q_phase producer : !once
-        tlx.barrier_expect_bytes %q_full, %q_smem : !once, !q_buffers
-        scf.for %g = %c0 to %groups step %c1 : i32 {
-          %offset = arith.muli %g, %c64 : i32
-          %q_row = arith.addi %row, %offset : i32
-          %q_tile = tlx.local_view %q_smem[%g] : !q_buffers -> !q_buffer
-          tlx.async_descriptor_load %q[%q_row, %head, %c0]
-              segment(%q_start, %q_len), %q_tile signal %q_full
-              : !q_tensor, !q_buffer, !once
-        }
+        tlx.barrier_expect_bytes %q_full, %q_smem : !once, !q_buffer
+        tlx.async_descriptor_load %q[%row, %head, %c0] segment(%q_start, %q_len),
+            %q_smem signal %q_full : !q_tensor, !q_buffer, !once
 
         // Values follow one block behind the keys, in the order of their use.
         %last = scf.for %j = %c1 to %blocks step %c1
@@ -231,8 +227,9 @@ tlx.kernel @attention_fwd(
     tlx.async_task @softmax warps(4) registers(SOFTMAX_REGISTERS)
         replicate(BLOCK_M floordiv 64) {
       %replica = tlx.async_task_replica_id : i32
-      %q_tile = tlx.local_view %q_smem[%replica] : !q_buffers -> !q_buffer
-      %o_tile = tlx.local_view %o_smem[%replica] : !q_buffers -> !q_buffer
+      %first_row = arith.muli %replica, %c64 : i32
+      %q_tile = tlx.local_slice %q_smem[%first_row, %c0] : !q_buffer -> !q_rows
+      %o_tile = tlx.local_view %o_smem[%replica] : !o_buffers -> !o_buffer
       %zero = arith.constant 0.0 : f32
       %minus_infinity = arith.constant 0xFF800000 : f32
       %one = arith.constant 1.0 : f32
@@ -243,7 +240,6 @@ tlx.kernel @attention_fwd(
       %no_output = tlx.splat %zero : f32 -> !output
       %column = tlx.iota dim 1 : !columns
       %row_in_tile = tlx.iota dim 0 : tensor<64xi32>
-      %first_row = arith.muli %replica, %c64 : i32
 
       // Turns are named barriers 1 to the number of replicas; whoever is last
       // gives the first replica its first turn.
@@ -307,7 +303,7 @@ tlx.kernel @attention_fwd(
           tlx.named_barrier_wait %my_turn threads(256)
         }
         tlx.barrier_wait %k_full[%slot0], %phase0 : !ring
-        %s0_pending = tlx.async_dot %q_tile, %k0_t : !q_buffer, !kt_buffer -> !scores
+        %s0_pending = tlx.async_dot %q_tile, %k0_t : !q_rows, !kt_buffer -> !scores
         scf.if %pingpong {
           tlx.named_barrier_arrive %next_turn threads(256)
         }
@@ -353,7 +349,7 @@ tlx.kernel @attention_fwd(
             tlx.named_barrier_wait %my_turn threads(256)
           }
           tlx.barrier_wait %k_full[%slot], %phase : !ring
-          %s_pending = tlx.async_dot %q_tile, %k_t : !q_buffer, !kt_buffer -> !scores
+          %s_pending = tlx.async_dot %q_tile, %k_t : !q_rows, !kt_buffer -> !scores
           // Rescaling here, not when alpha is known, lets it run under S.
           %alpha_c = tlx.expand_dims %alpha_in dim 1 : tensor<64xf32> -> tensor<64x1xf32>
           %alpha_b = tlx.broadcast %alpha_c : tensor<64x1xf32> -> !output
@@ -435,9 +431,9 @@ tlx.kernel @attention_fwd(
         %o_16 = arith.truncf %o_final : !output to !output_16
         // The copy of the tile before has to have left the buffer.
         tlx.async_descriptor_store_wait pending(0)
-        tlx.local_store %o_16, %o_tile : !output_16, !q_buffer
+        tlx.local_store %o_16, %o_tile : !output_16, !o_buffer
         tlx.async_descriptor_store %o[%row, %head, %c0] segment(%o_start, %q_len),
-            %o_tile : !q_tensor, !q_buffer
+            %o_tile : !o_tensor, !o_buffer
 
         %m_log2 = arith.mulf %m, %scale_row fastmath<contract> : tensor<64xf32>
         %sum_log2 = math.log2 %sum fastmath<afn> : tensor<64xf32>

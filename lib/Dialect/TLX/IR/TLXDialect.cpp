@@ -11,6 +11,8 @@
 
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
+#include "mlir/Transforms/InliningUtils.h"
+
 using namespace mlir;
 using namespace mlir::jfa::tlx;
 
@@ -31,6 +33,19 @@ struct TLXAsmInterface : public OpAsmDialectInterface {
     return AliasResult::NoAlias;
   }
 };
+
+/// Lets the helpers that kernels call be inlined: no op depends on the function
+/// it is in, only on the task, and that stays the same.
+struct TLXInlinerInterface : public DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
 } // namespace
 
 void TLXDialect::initialize() {
@@ -40,7 +55,7 @@ void TLXDialect::initialize() {
       >();
   registerAttributes();
   registerTypes();
-  addInterfaces<TLXAsmInterface>();
+  addInterfaces<TLXAsmInterface, TLXInlinerInterface>();
 }
 
 Operation *TLXDialect::materializeConstant(OpBuilder &builder, Attribute value,

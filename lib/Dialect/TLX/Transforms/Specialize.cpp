@@ -88,10 +88,9 @@ static FailureOr<Attribute> chooseValue(KernelOp kernel, ParamOp param,
   }
   chosen = chosen ? chosen : param.getDefaultValue();
   if (!chosen) {
-    return param.emitOpError("expected '")
-           << param.getName() << "' to be bound to one of "
-           << param.describeLegalValues()
-           << ", since it has no default, but got no value";
+    return param.emitOpError("expected a value for '")
+           << param.getName() << "' (" << param.describeLegalValues()
+           << "), since it has no default, but got none";
   }
   return chosen;
 }

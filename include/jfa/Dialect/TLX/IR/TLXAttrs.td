@@ -139,7 +139,7 @@ def TLX_ReduceKind : TLX_Enum<"ReduceKind", "how elements are combined", [
   I32EnumCase<"Min", 2, "min">,
 ]>;
 def TLX_ReduceKindAttr : EnumAttr<TLX_Dialect, TLX_ReduceKind, "reduce_kind"> {
-  let assemblyFormat = "`` $value";
+  let assemblyFormat = "$value";
 }
 
 def TLX_Comparison : TLX_Enum<"Comparison", "a comparison of two expressions", [
@@ -148,7 +148,7 @@ def TLX_Comparison : TLX_Enum<"Comparison", "a comparison of two expressions", [
   I32EnumCase<"Less", 2, "lt">,
 ]>;
 def TLX_ComparisonAttr : EnumAttr<TLX_Dialect, TLX_Comparison, "comparison"> {
-  let assemblyFormat = "`` $value";
+  let assemblyFormat = "$value";
 }
 
 #endif // JFA_DIALECT_TLX_IR_TLXATTRS

@@ -11,6 +11,7 @@
 
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
+#include "mlir/Interfaces/FoldInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 
 using namespace mlir;
@@ -46,6 +47,15 @@ struct TLXInlinerInterface : public DialectInlinerInterface {
     return true;
   }
 };
+
+/// Keeps the constants of a task inside it: a tile may not come from outside.
+struct TLXFoldInterface : public DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+
+  bool shouldMaterializeInto(Region *region) const final {
+    return isa<AsyncTaskOp>(region->getParentOp());
+  }
+};
 } // namespace
 
 void TLXDialect::initialize() {
@@ -55,7 +65,7 @@ void TLXDialect::initialize() {
       >();
   registerAttributes();
   registerTypes();
-  addInterfaces<TLXAsmInterface, TLXInlinerInterface>();
+  addInterfaces<TLXAsmInterface, TLXFoldInterface, TLXInlinerInterface>();
 }
 
 Operation *TLXDialect::materializeConstant(OpBuilder &builder, Attribute value,

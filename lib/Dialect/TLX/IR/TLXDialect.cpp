@@ -11,6 +11,8 @@
 
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
+#include "mlir/Interfaces/FoldInterfaces.h"
+
 using namespace mlir;
 using namespace mlir::jfa::tlx;
 
@@ -31,6 +33,16 @@ struct TLXAsmInterface : public OpAsmDialectInterface {
     return AliasResult::NoAlias;
   }
 };
+
+/// Keeps the constants that folding makes inside the task that uses them: a
+/// tile belongs to the threads of its task.
+struct TLXFoldInterface : public DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+
+  bool shouldMaterializeInto(Region *region) const final {
+    return isa<AsyncTaskOp>(region->getParentOp());
+  }
+};
 } // namespace
 
 void TLXDialect::initialize() {
@@ -40,7 +52,7 @@ void TLXDialect::initialize() {
       >();
   registerAttributes();
   registerTypes();
-  addInterfaces<TLXAsmInterface>();
+  addInterfaces<TLXAsmInterface, TLXFoldInterface>();
 }
 
 Operation *TLXDialect::materializeConstant(OpBuilder &builder, Attribute value,

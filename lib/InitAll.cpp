@@ -9,6 +9,7 @@
 
 #include "jfa/Dialect/TLX/IR/TLX.h"
 #include "jfa/Dialect/TLX/Transforms/Passes.h"
+#include "jfa/Pipelines/Pipelines.h"
 
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,4 +25,7 @@ void jfa::registerAllDialects(DialectRegistry &registry) {
   func::registerInlinerExtension(registry);
 }
 
-void jfa::registerAllPasses() { tlx::registerTLXTransformsPasses(); }
+void jfa::registerAllPasses() {
+  tlx::registerTLXTransformsPasses();
+  registerPipelines();
+}

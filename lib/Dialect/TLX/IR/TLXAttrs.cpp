@@ -217,6 +217,13 @@ void ExprAttr::printExpr(AsmPrinter &printer) const {
   printExprImpl(printer.getStream(), getExpr(), getNames(), /*nested=*/false);
 }
 
+std::string ExprAttr::str() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printExprImpl(os, getExpr(), getNames(), /*nested=*/false);
+  return text;
+}
+
 Attribute ExprAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess()) {
     return {};

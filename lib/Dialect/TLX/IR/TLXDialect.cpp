@@ -12,6 +12,7 @@
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
 #include "mlir/Interfaces/FoldInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
 
 using namespace mlir;
 using namespace mlir::jfa::tlx;
@@ -43,6 +44,19 @@ struct TLXFoldInterface : public DialectFoldInterface {
     return isa<AsyncTaskOp>(region->getParentOp());
   }
 };
+
+/// Lets the helpers that kernels call be inlined: no op depends on the function
+/// it is in, only on the task, and that stays the same.
+struct TLXInlinerInterface : public DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
 } // namespace
 
 void TLXDialect::initialize() {
@@ -52,7 +66,7 @@ void TLXDialect::initialize() {
       >();
   registerAttributes();
   registerTypes();
-  addInterfaces<TLXAsmInterface, TLXFoldInterface>();
+  addInterfaces<TLXAsmInterface, TLXFoldInterface, TLXInlinerInterface>();
 }
 
 Operation *TLXDialect::materializeConstant(OpBuilder &builder, Attribute value,

@@ -161,9 +161,8 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
-/// Calls `visit` with every parameter that a type or attribute names.
-static void forEachParameter(Attribute attr,
-                             llvm::function_ref<void(StringAttr)> visit) {
+void tlx::forEachParameter(Attribute attr,
+                           llvm::function_ref<void(StringAttr)> visit) {
   attr.walk([&](Attribute nested) {
     if (auto expr = dyn_cast<ExprAttr>(nested)) {
       llvm::for_each(expr.getNames(), visit);

@@ -61,6 +61,10 @@ struct StoreGroupResource
 /// The dimensions of a tile: those of its `#tlx.dims`, or its static shape.
 SmallVector<ExprAttr> getTileDims(RankedTensorType tile);
 
+/// Calls `visit` with every parameter that a type or attribute names.
+void forEachParameter(Attribute attr,
+                      llvm::function_ref<void(StringAttr)> visit);
+
 /// The task that `op` is in, or null.
 class AsyncTaskOp;
 AsyncTaskOp getEnclosingTask(Operation *op);

@@ -52,6 +52,8 @@ def TLX_ExprAttr : TLX_Attr<"Expr", "expr"> {
     /// Parses and prints the expression without the enclosing `#tlx.expr<>`.
     static FailureOr<ExprAttr> parseExpr(AsmParser &parser);
     void printExpr(AsmPrinter &printer) const;
+    /// The text of the expression, for messages.
+    std::string str() const;
   }];
 }
 

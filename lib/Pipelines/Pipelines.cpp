@@ -1,0 +1,85 @@
+//===- Pipelines.cpp - From a kernel to its lowered form -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Composes passes and nothing else.
+//
+//===----------------------------------------------------------------------===//
+
+#include "jfa/Pipelines/Pipelines.h"
+
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace mlir::jfa;
+
+static void addCleanup(OpPassManager &manager) {
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void jfa::buildSpecializePipeline(OpPassManager &manager,
+                                  const PipelineOptions &options) {
+  tlx::SpecializePassOptions specialize;
+  for (const auto &[name, value] : options.bindings) {
+    specialize.bindings.push_back(name + "=" + value);
+  }
+  manager.addPass(tlx::createSpecializePass(std::move(specialize)));
+  manager.addPass(createInlinerPass());
+  addCleanup(manager);
+  manager.addPass(createSymbolDCEPass());
+
+  OpPassManager &kernels = manager.nest<tlx::KernelOp>();
+  kernels.addPass(tlx::createPeelMaskedTailPass());
+  kernels.addPass(tlx::createUnrollPass());
+  addCleanup(kernels);
+}
+
+// TODO(issue-2): assign-layouts, allocate-memory, insert-fences and the
+// conversion join here.
+void jfa::buildTLXToNVVMPipeline(OpPassManager &, const PipelineOptions &) {}
+
+//===----------------------------------------------------------------------===//
+// Registration
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// `PipelineOptions` as text.
+struct TextOptions : public PassPipelineOptions<TextOptions> {
+  Option<std::string> arch{
+      *this, "arch", llvm::cl::desc("The architecture that is compiled for"),
+      llvm::cl::init("sm_90a")};
+  ListOption<std::string> bindings{
+      *this, "bindings",
+      llvm::cl::desc("Values of parameters: NAME=VALUE, separated by commas")};
+
+  PipelineOptions get() const {
+    PipelineOptions options;
+    options.arch = arch;
+    for (StringRef binding : bindings) {
+      auto [name, value] = binding.split('=');
+      options.bindings.emplace_back(name, value);
+    }
+    return options;
+  }
+};
+} // namespace
+
+void jfa::registerPipelines() {
+  static PassPipelineRegistration<TextOptions> specialize(
+      "tlx-specialize-pipeline",
+      "Bind parameters, inline helpers, split and unroll loops",
+      [](OpPassManager &manager, const TextOptions &options) {
+        buildSpecializePipeline(manager, options.get());
+      });
+  static PassPipelineRegistration<TextOptions> toNVVM(
+      "tlx-to-nvvm-pipeline", "Lower specialised kernels to NVVM and LLVM",
+      [](OpPassManager &manager, const TextOptions &options) {
+        buildTLXToNVVMPipeline(manager, options.get());
+      });
+}

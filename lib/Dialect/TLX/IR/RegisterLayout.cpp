@@ -7,6 +7,8 @@
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
 
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetOperations.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -22,8 +24,10 @@ LayoutAttr tlx::getAccumulatorLayout(MLIRContext *context,
   if (threads > 128) {
     threadModes.push_back({threads / 128, 0, 64});
   }
-  SmallVector<LayoutMode> registerModes = {
-      {2, 1, 1}, {2, 0, 8}, {shape[1] / 8, 1, 8}};
+  SmallVector<LayoutMode> registerModes = {{2, 1, 1}, {2, 0, 8}};
+  if (shape[1] > 8) {
+    registerModes.push_back({shape[1] / 8, 1, 8});
+  }
   if (shape[0] > rowsPerStep) {
     registerModes.push_back({shape[0] / rowsPerStep, 0, rowsPerStep});
   }
@@ -33,7 +37,8 @@ LayoutAttr tlx::getAccumulatorLayout(MLIRContext *context,
 LayoutAttr tlx::getDefaultLayout(RankedTensorType tile, int64_t threads) {
   SmallVector<LayoutMode> threadModes, registerModes;
   int64_t remaining = threads;
-  int64_t bits = tile.getElementTypeBitWidth();
+  Type element = tile.getElementType();
+  int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64;
   for (int64_t dim = tile.getRank() - 1; dim >= 0; --dim) {
     int64_t extent = tile.getDimSize(dim);
     // One 16-byte vector of the contiguous dimension for each thread.
@@ -199,8 +204,64 @@ tlx::verifyLayoutCovers(LayoutAttr layout, ArrayRef<int64_t> shape,
   return success();
 }
 
-LayoutAttr tlx::getLayout(Type tile) {
-  auto tensor = dyn_cast<RankedTensorType>(tile);
-  return tensor ? dyn_cast_or_null<LayoutAttr>(tensor.getEncoding())
-                : LayoutAttr();
+RankedTensorType tlx::getTileType(Type type) {
+  if (auto pending = dyn_cast<PendingType>(type)) {
+    return pending.getTile();
+  }
+  return dyn_cast<RankedTensorType>(type);
+}
+
+Type tlx::withLayout(Type type, LayoutAttr layout) {
+  RankedTensorType tile = getTileType(type).cloneWithEncoding(layout);
+  return isa<PendingType>(type) ? Type(PendingType::get(type.getContext(), tile))
+                                : Type(tile);
+}
+
+LayoutAttr tlx::getLayout(Type type) {
+  RankedTensorType tile = getTileType(type);
+  return tile ? dyn_cast_or_null<LayoutAttr>(tile.getEncoding()) : LayoutAttr();
+}
+
+/// The numbers, in row-major order, of the elements that threads `begin` to
+/// `begin + count - 1` hold.
+static llvm::DenseSet<int64_t> elementsOf(LayoutAttr layout,
+                                          ArrayRef<int64_t> shape,
+                                          int64_t begin, int64_t count) {
+  auto linearize = [&](ArrayRef<int64_t> coordinate) {
+    int64_t number = 0;
+    for (auto [extent, at] : llvm::zip_equal(shape, coordinate)) {
+      number = number * extent + at;
+    }
+    return number;
+  };
+  unsigned rank = shape.size();
+  llvm::DenseSet<int64_t> elements;
+  for (int64_t thread = begin; thread < begin + count; ++thread) {
+    // Offsets add up, also as numbers: no sum carries into another dimension.
+    int64_t base = linearize(getThreadOffset(layout, rank, thread));
+    for (int64_t reg = 0, end = layout.getNumRegisters(); reg < end; ++reg) {
+      elements.insert(base + linearize(getRegisterOffset(layout, rank, reg)));
+    }
+  }
+  return elements;
+}
+
+ElementMovement tlx::getElementMovement(LayoutAttr from, LayoutAttr to,
+                                        ArrayRef<int64_t> shape) {
+  constexpr int64_t kWarp = 32;
+  int64_t threads = std::min(from.getNumThreads(), to.getNumThreads());
+  auto staysWithin = [&](int64_t group) {
+    for (int64_t begin = 0; begin < threads; begin += group) {
+      if (!llvm::set_is_subset(elementsOf(to, shape, begin, group),
+                               elementsOf(from, shape, begin, group))) {
+        return false;
+      }
+    }
+    return true;
+  };
+  if (staysWithin(1)) {
+    return ElementMovement::WithinThreads;
+  }
+  return staysWithin(kWarp) ? ElementMovement::WithinWarps
+                            : ElementMovement::BetweenWarps;
 }

@@ -57,8 +57,23 @@ SmallVector<int64_t> getThreadOffset(LayoutAttr layout, unsigned rank,
 LogicalResult verifyLayoutCovers(LayoutAttr layout, ArrayRef<int64_t> shape,
                                  function_ref<InFlightDiagnostic()> emitError);
 
-/// The layout of a tile type, or null if it has none.
-LayoutAttr getLayout(Type tile);
+/// The tile that a type is or that a product in flight will be, or null.
+RankedTensorType getTileType(Type type);
+
+/// `type`, a tile or one in flight, with another layout.
+Type withLayout(Type type, LayoutAttr layout);
+
+/// The layout of a tile or of one in flight, or null if it has none.
+LayoutAttr getLayout(Type type);
+
+/// How far elements have to move from one layout to another.
+enum class ElementMovement {
+  WithinThreads, // every thread has what it needs
+  WithinWarps,   // every warp has what its threads need
+  BetweenWarps
+};
+ElementMovement getElementMovement(LayoutAttr from, LayoutAttr to,
+                                   ArrayRef<int64_t> shape);
 
 } // namespace mlir::jfa::tlx
 

@@ -143,4 +143,72 @@ def UnrollPass : InterfacePass<"tlx-unroll", "::mlir::FunctionOpInterface"> {
     "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+//===----------------------------------------------------------------------===//
+// Registers and shared memory
+//===----------------------------------------------------------------------===//
+
+def AssignLayoutsPass
+    : Pass<"tlx-assign-layouts", "::mlir::jfa::tlx::KernelOp"> {
+  let summary = "Give every tile a register layout";
+  let description = [{
+    Gives every tile of every task a `#tlx.layout`. It starts from the layouts
+    that the hardware demands (`TileOpInterface`: the accumulators of
+    `tlx.async_dot`) and follows the relations between an op's tiles in both
+    directions; the tiles of an elementwise op, a load or a store share one
+    layout, and so do the values that control flow passes on. Tiles that no
+    demand reaches get one in which neighbouring threads hold neighbouring
+    elements.
+
+    A constant, splat or iota is made again for each layout that its uses need,
+    and so are changes of shape. Any other tile that is needed in a layout other
+    than its own is moved by `tlx.convert_layout`; a remark of category `layout`
+    says what each one costs.
+
+    It refuses tiles outside of tasks and ops whose tiles no layout fits.
+
+    With a task of one warp,
+
+    ```mlir
+    %rows = tlx.iota dim 0 : tensor<64xi32>
+    %x = tlx.global_load %in[%rows] : !tlx.ptr<f32>, tensor<64xi32> -> tensor<64xf32>
+    tlx.global_store %x, %out[%rows] : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi32>
+    ```
+
+    becomes
+
+    ```mlir
+    #layout = #tlx.layout<threads = [32 : 0 * 2], registers = [2 : 0 * 1]>
+    %rows = tlx.iota dim 0 : tensor<64xi32, #layout>
+    %x = tlx.global_load %in[%rows] : !tlx.ptr<f32>, tensor<64xi32, #layout> -> tensor<64xf32, #layout>
+    tlx.global_store %x, %out[%rows] : tensor<64xf32, #layout>, !tlx.ptr<f32>, tensor<64xi32, #layout>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::jfa::tlx::TLXDialect"];
+}
+
+def VerifyLayoutsPass
+    : Pass<"tlx-verify-layouts", "::mlir::jfa::tlx::KernelOp"> {
+  let summary = "Check that the layouts of tiles agree";
+  let description = [{
+    Checks what `tlx-assign-layouts` establishes: every tile has a layout for as
+    many threads as its task has, and the layouts of an op's tiles are related
+    as the op says. Passes that make or move tiles after layouts have been
+    assigned have to keep this.
+
+    It changes nothing. Of a task of one warp, it accepts
+
+    ```mlir
+    #rows = #tlx.layout<threads = [32 : 0 * 1], registers = [2 : 0 * 32]>
+    %r = tlx.iota dim 0 : tensor<64xi32, #rows>
+    ```
+
+    and refuses
+
+    ```mlir
+    %r = tlx.iota dim 0 : tensor<64xi32>
+    ```
+  }];
+}
+
 #endif // JFA_DIALECT_TLX_TRANSFORMS_PASSES

@@ -11,8 +11,8 @@ using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
-/// Plain arrays start where a copy may write them at full speed.
-static constexpr int64_t kArrayAlignment = 128;
+/// Plain arrays can be accessed in vectors and by bulk copies.
+static constexpr int64_t kArrayAlignment = 16;
 /// Rows after which every swizzle pattern repeats.
 static constexpr int64_t kPatternRows = 8;
 /// The widest swizzle, and so the width of a panel.

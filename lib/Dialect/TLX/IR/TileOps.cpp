@@ -180,6 +180,19 @@ OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
              : OpFoldResult();
 }
 
+int64_t ConvertLayoutOp::getScratchBytes() {
+  RankedTensorType tile = getSource().getType();
+  LayoutAttr from = getLayout(tile), to = getLayout(getResult().getType());
+  if (!from || !to ||
+      getElementMovement(from, to, tile.getShape()) ==
+          ElementMovement::WithinThreads) {
+    return 0;
+  }
+  Type element = tile.getElementType();
+  int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64;
+  return llvm::alignTo(tile.getNumElements() * llvm::divideCeil(bits, 8), 16);
+}
+
 //===----------------------------------------------------------------------===//
 // Global memory
 //===----------------------------------------------------------------------===//

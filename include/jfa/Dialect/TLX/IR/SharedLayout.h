@@ -35,8 +35,9 @@ struct SharedLayout {
   int64_t panelStrideBytes;
   /// From a row to the next within a panel.
   int64_t rowPitchBytes;
-  /// What the tile's address is a multiple of. At such addresses the swizzle,
-  /// which looks at absolute address bits, depends only on the offset.
+  /// What the tile's address is a multiple of (tlx-allocate-memory sees to it,
+  /// also for every tile of a ring). At such addresses the swizzle, which looks
+  /// at absolute address bits, depends only on the offset.
   int64_t alignment;
 
   int64_t getSizeInBytes() const { return numPanels * panelStrideBytes; }

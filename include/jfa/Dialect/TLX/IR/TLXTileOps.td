@@ -150,7 +150,9 @@ def TLX_ConvertLayoutOp : TLX_TileOp<"convert_layout"> {
   let description = [{
     Inserted by `tlx-assign-layouts` where two uses of a tile need different
     layouts. Where the elements change threads it costs a round trip through
-    shared memory, at `offset`; the pass remarks on each one.
+    shared memory, at `offset`, which `tlx-allocate-memory` sets; the pass
+    remarks on each one. Replica r of a task uses the `getScratchBytes()` bytes
+    at `offset` + r * `getScratchBytes()`.
 
     Example:
 
@@ -168,6 +170,11 @@ def TLX_ConvertLayoutOp : TLX_TileOp<"convert_layout"> {
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// The shared memory that one replica needs for it, a multiple of 16 bytes:
+    /// the whole tile, or nothing if no element changes threads.
+    int64_t getScratchBytes();
+  }];
 }
 
 def TLX_GlobalLoadOp : TLX_Op<"global_load", [AttrSizedOperandSegments]> {

@@ -211,4 +211,82 @@ def VerifyLayoutsPass
   }];
 }
 
+def AllocateMemoryPass
+    : Pass<"tlx-allocate-memory", "::mlir::jfa::tlx::KernelOp"> {
+  let summary = "Lay out the shared memory of kernels";
+  let description = [{
+    Sets `offset`, in bytes from the start of the CTA's dynamic shared memory,
+    of every `tlx.local_alloc`, of every `tlx.alloc_barriers` and of every
+    `tlx.convert_layout` that moves elements between threads, and
+    `tlx.shared_memory_bytes` of the kernel. Swizzled tiles start at multiples
+    of their pattern, 1024 bytes for the 128-byte swizzle, other buffers at
+    multiples of 128; mbarriers come last. It expects static types and layouts.
+
+    Buffers live as long as the kernel. They share storage if `alias` says so,
+    or if they are used by the same task, which has one replica, through the
+    generic proxy only and in different top-level ops of its body: then
+    `tlx-insert-fences` keeps their accesses apart.
+
+    More than `limit` bytes are an error that lists every buffer.
+
+    ```mlir
+    tlx.kernel @k() {
+      %k = tlx.local_alloc : !tlx.memdesc<[2, 128, 64], bf16>
+      %rows = tlx.local_alloc : !tlx.memdesc<[64], f32>
+      %full = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[2]>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    tlx.kernel @k() attributes {tlx.shared_memory_bytes = 33040 : i64} {
+      %k = tlx.local_alloc at 0 : !tlx.memdesc<[2, 128, 64], bf16>
+      %rows = tlx.local_alloc at 32768 : !tlx.memdesc<[64], f32>
+      %full = tlx.alloc_barriers arrivals(1) at 33024 : !tlx.mbarrier<[2]>
+    }
+    ```
+  }];
+  let options = [
+    Option<"limit", "limit", "int64_t", "232448",
+           "Bytes of shared memory that a CTA may have">,
+  ];
+}
+
+def InsertFencesPass
+    : Pass<"tlx-insert-fences", "::mlir::jfa::tlx::KernelOp"> {
+  let summary = "Order accesses to shared memory within tasks";
+  let description = [{
+    1. Inserts `tlx.task_barrier` where an access to a buffer may meet bytes
+       that another thread of the task has accessed through the generic proxy
+       since the threads last met, and one of the two writes.
+       `tlx.task_barrier` and the stores of the TMA family let the threads meet.
+    2. Inserts `tlx.fence_async_shared` after generic writes that an
+       asynchronous access may meet (PTX ISA 8.6): before that access, or before
+       the next op that lets other threads or tasks know, whichever comes first,
+       so that every thread fences its own writes.
+
+    Nothing is inserted where the kernel already has it. Buffers that share
+    storage, by `alias` or by their offsets, count as one, and so do the tiles
+    of a ring. The order between tasks is the author's business.
+
+    ```mlir
+    tlx.local_store %x, %o : tensor<64x64xbf16, #layout>, !tlx.memdesc<[64, 64], bf16>
+    %y = tlx.local_load %o : !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xbf16, #layout>
+    tlx.async_descriptor_store %map[%c0, %c0], %o : !tlx.tensormap<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>
+    ```
+
+    becomes
+
+    ```mlir
+    tlx.local_store %x, %o : tensor<64x64xbf16, #layout>, !tlx.memdesc<[64, 64], bf16>
+    tlx.fence_async_shared
+    tlx.task_barrier
+    %y = tlx.local_load %o : !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xbf16, #layout>
+    tlx.async_descriptor_store %map[%c0, %c0], %o : !tlx.tensormap<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>
+    ```
+  }];
+  let dependentDialects = ["::mlir::jfa::tlx::TLXDialect"];
+}
+
 #endif // JFA_DIALECT_TLX_TRANSFORMS_PASSES

@@ -1,0 +1,295 @@
+//===- InsertFences.cpp - Order accesses to shared memory -------*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two forward analyses of each task, which remember the accesses that nothing
+// has ordered yet and insert what is missing when another access meets them:
+// first barriers between the task's threads, then proxy fences.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Buffers.h"
+#include "jfa/Dialect/TLX/Transforms/Passes.h"
+
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::jfa::tlx {
+#define GEN_PASS_DEF_INSERTFENCESPASS
+#include "jfa/Dialect/TLX/Transforms/Passes.h.inc"
+} // namespace mlir::jfa::tlx
+
+using namespace mlir;
+using namespace mlir::jfa;
+using namespace mlir::jfa::tlx;
+
+//===----------------------------------------------------------------------===//
+// What ops do
+//===----------------------------------------------------------------------===//
+
+static SmallVector<BufferAccess> getAccesses(Operation *op) {
+  SmallVector<BufferAccess> accesses;
+  if (auto access = dyn_cast<BufferAccessOpInterface>(op)) {
+    access.getBufferAccesses(accesses);
+  }
+  return accesses;
+}
+
+template <typename Resource>
+static bool writesResource(Operation *op) {
+  auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+  SmallVector<MemoryEffects::EffectInstance> instances;
+  if (effects) {
+    effects.getEffects(instances);
+  }
+  return llvm::any_of(instances, [](const MemoryEffects::EffectInstance &it) {
+    return isa<MemoryEffects::Write>(it.getEffect()) &&
+           it.getResource() == Resource::get();
+  });
+}
+
+/// Whether the threads of the task wait for each other. Besides the barrier
+/// made for it, everything that starts or awaits groups of stores does.
+static bool letsThreadsMeet(Operation *op) {
+  return isa<TaskBarrierOp>(op) || writesResource<StoreGroupResource>(op);
+}
+
+/// Whether other threads may learn from `op` that this one has come this far.
+static bool isRelease(Operation *op) {
+  auto barriers = dyn_cast<BarrierOpInterface>(op);
+  if (!barriers) {
+    return letsThreadsMeet(op) || writesResource<BarrierResource>(op);
+  }
+  SmallVector<BarrierUse> uses;
+  barriers.getBarrierUses(uses);
+  return llvm::any_of(uses, [](const BarrierUse &use) {
+    return use.action == BarrierAction::Arrive ||
+           use.action == BarrierAction::Expect;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Forward analysis of structured control flow
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A set of allocations. Null stands for one that is not known.
+struct BufferSet {
+  llvm::SmallSetVector<Operation *, 4> allocs;
+
+  void insert(Value buffer) { allocs.insert(getAllocation(buffer)); }
+
+  bool mayContain(Value buffer) const {
+    return mayMeet(getAllocation(buffer));
+  }
+  bool mayMeet(const BufferSet &other) const {
+    return llvm::any_of(other.allocs, [&](Operation *alloc) {
+      return mayMeet(cast_or_null<LocalAllocOp>(alloc));
+    });
+  }
+  /// Adds what `other` has; whether that was new.
+  bool join(const BufferSet &other) {
+    size_t before = allocs.size();
+    allocs.insert(other.allocs.begin(), other.allocs.end());
+    return allocs.size() != before;
+  }
+
+private:
+  bool mayMeet(LocalAllocOp alloc) const {
+    return llvm::any_of(allocs, [&](Operation *own) {
+      return mayOverlap(cast_or_null<LocalAllocOp>(own), alloc);
+    });
+  }
+};
+
+/// Runs `Analysis::step(op, state, insert)` along every path. Steps insert only
+/// when told to: in a loop once what its end leaves behind is known.
+template <typename Analysis>
+class ForwardWalk {
+public:
+  using State = typename Analysis::State;
+  explicit ForwardWalk(Analysis &analysis) : analysis(analysis) {}
+
+  void run(Region &region, State &state, bool insert) {
+    for (Block &block : region) {
+      for (Operation &op : llvm::make_early_inc_range(block)) {
+        if (op.getNumRegions() == 0) {
+          analysis.step(&op, state, insert);
+        } else if (isa<LoopLikeOpInterface>(op)) {
+          runLoop(&op, state, insert);
+        } else {
+          runBranches(&op, state, insert);
+        }
+      }
+    }
+  }
+
+private:
+  /// The body may follow itself, and may not run at all.
+  void runLoop(Operation *op, State &state, bool insert) {
+    bool changed = true;
+    while (changed) {
+      State end = state;
+      runInOrder(op, end, /*insert=*/false);
+      changed = state.join(end);
+    }
+    State end = state;
+    runInOrder(op, end, insert);
+  }
+
+  void runInOrder(Operation *op, State &state, bool insert) {
+    for (Region &region : op->getRegions()) {
+      run(region, state, insert);
+    }
+  }
+
+  /// One of the regions runs; one without blocks means that none may.
+  void runBranches(Operation *op, State &state, bool insert) {
+    State after;
+    for (Region &region : op->getRegions()) {
+      State branch = state;
+      run(region, branch, insert);
+      after.join(branch);
+    }
+    state = after;
+  }
+
+  Analysis &analysis;
+};
+
+//===----------------------------------------------------------------------===//
+// Barriers between the threads of a task
+//===----------------------------------------------------------------------===//
+
+/// Keeps apart what different threads of a task do to the same bytes.
+struct BarrierAnalysis {
+  struct State {
+    /// Accessed by some threads since all of them last met.
+    BufferSet read, written;
+    /// Read by matrix products that the task has not waited for.
+    BufferSet inFlight;
+
+    bool join(const State &other) {
+      bool readChanged = read.join(other.read);
+      bool writtenChanged = written.join(other.written);
+      return inFlight.join(other.inFlight) || readChanged || writtenChanged;
+    }
+  };
+
+  void step(Operation *op, State &state, bool insert) {
+    SmallVector<BufferAccess> accesses = getAccesses(op);
+    if (letsThreadsMeet(op)) {
+      meet(state);
+    } else if (llvm::any_of(accesses, [&](const BufferAccess &access) {
+                 return conflicts(access, state);
+               })) {
+      if (insert) {
+        OpBuilder builder(op);
+        TaskBarrierOp::create(builder, op->getLoc());
+      }
+      meet(state);
+    }
+    if (accesses.empty() && writesResource<DotGroupResource>(op)) {
+      // Products are done when this returns, in each warp for itself.
+      state.read.join(state.inFlight);
+    }
+    for (const BufferAccess &access : accesses) {
+      remember(access, state);
+    }
+  }
+
+private:
+  static void meet(State &state) {
+    state.read = {};
+    state.written = {};
+  }
+
+  static bool conflicts(const BufferAccess &access, const State &state) {
+    Value buffer = access.buffer->get();
+    return state.written.mayContain(buffer) ||
+           (access.isWrite && state.read.mayContain(buffer));
+  }
+
+  static void remember(const BufferAccess &access, State &state) {
+    Value buffer = access.buffer->get();
+    if (access.proxy == Proxy::Generic) {
+      (access.isWrite ? state.written : state.read).insert(buffer);
+    } else if (writesResource<DotGroupResource>(access.buffer->getOwner())) {
+      state.inFlight.insert(buffer);
+    }
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Fences between the proxies
+//===----------------------------------------------------------------------===//
+
+/// Makes generic writes visible to the asynchronous accesses of the kernel.
+struct FenceAnalysis {
+  /// Generic writes of this thread since its last fence.
+  using State = BufferSet;
+
+  /// Everything that the kernel accesses asynchronously.
+  BufferSet async;
+
+  void step(Operation *op, State &state, bool insert) {
+    if (isa<FenceAsyncSharedOp>(op)) {
+      state = {};
+      return;
+    }
+    SmallVector<BufferAccess> accesses = getAccesses(op);
+    bool meets = llvm::any_of(accesses, [&](const BufferAccess &access) {
+      return access.proxy == Proxy::Async &&
+             state.mayContain(access.buffer->get());
+    });
+    if (meets || (isRelease(op) && state.mayMeet(async))) {
+      if (insert) {
+        OpBuilder builder(op);
+        FenceAsyncSharedOp::create(builder, op->getLoc());
+      }
+      state = {};
+    }
+    for (const BufferAccess &access : accesses) {
+      if (access.isWrite && access.proxy == Proxy::Generic) {
+        state.insert(access.buffer->get());
+      }
+    }
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+struct InsertFencesPass
+    : public tlx::impl::InsertFencesPassBase<InsertFencesPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    FenceAnalysis fences;
+    getOperation().walk([&](BufferAccessOpInterface op) {
+      for (const BufferAccess &access : getAccesses(op)) {
+        if (access.proxy == Proxy::Async) {
+          fences.async.insert(access.buffer->get());
+        }
+      }
+    });
+    getOperation().walk([&](AsyncTaskOp task) {
+      BarrierAnalysis barriers;
+      analyse(barriers, task);
+      analyse(fences, task);
+    });
+  }
+
+private:
+  template <typename Analysis>
+  static void analyse(Analysis &analysis, AsyncTaskOp task) {
+    typename Analysis::State state;
+    ForwardWalk<Analysis>(analysis).run(task.getBody(), state,
+                                        /*insert=*/true);
+  }
+};
+} // namespace

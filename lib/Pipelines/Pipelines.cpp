@@ -49,6 +49,8 @@ void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
                                  const PipelineOptions &) {
   OpPassManager &kernels = manager.nest<tlx::KernelOp>();
   kernels.addPass(tlx::createAssignLayoutsPass());
+  kernels.addPass(tlx::createAllocateMemoryPass());
+  kernels.addPass(tlx::createInsertFencesPass());
   manager.addPass(createConvertTLXToNVVMPass());
   addCleanup(manager);
   manager.addPass(createSCFToControlFlowPass());

@@ -1,4 +1,4 @@
-//===- Pipelines.cpp - From a kernel to its lowered form -*- C++ -*-===//
+//===- Pipelines.cpp - From a kernel to its lowered form --------*- C++ -*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

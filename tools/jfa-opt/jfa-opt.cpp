@@ -5,9 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All of mlir-opt with JFA's dialect and passes registered.
+// All of mlir-opt with JFA's dialect and passes registered, and the compiler
+// driver when one of its options is given.
 //
 //===----------------------------------------------------------------------===//
+
+#include "DriverMode.h"
 
 #include "jfa/InitAll.h"
 
@@ -17,12 +20,16 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
+  if (mlir::jfa::isDriverInvocation(argc, argv)) {
+    return mlir::jfa::runDriver(argc, argv);
+  }
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllPasses();
   mlir::jfa::registerAllDialects(registry);
   mlir::jfa::registerAllPasses();
+  mlir::jfa::registerDriverOptions();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "JFA optimizer driver\n", registry));
 }

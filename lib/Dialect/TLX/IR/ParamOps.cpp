@@ -205,7 +205,7 @@ std::string ParamOp::describeLegalValues() {
   case ParamKind::Integer:
     return "any 32-bit integer";
   case ParamKind::Boolean:
-    return "[false, true]";
+    return "true or false";
   case ParamKind::Type:
     return "any integer or float type";
   }
@@ -252,14 +252,11 @@ ParamOp::parseBinding(StringRef text,
   if (value && isLegal(*this, value)) {
     return value;
   }
+  bool isListed = getLegalValuesAttr() || getLegalRangeAttr();
   InFlightDiagnostic diag = emitError();
-  diag << "expected '" << getName() << "' to be ";
-  if (value) {
-    diag << "one of " << describeLegalValues();
-  } else {
-    diag << nameOf(kind) << " (" << describeLegalValues() << ")";
-  }
-  diag << ", but got '" << text << "'";
+  diag << "expected '" << getName() << "' to be "
+       << (isListed ? "one of " : "") << describeLegalValues() << ", but got '"
+       << text << "'";
   diag.attachNote(getLoc()) << "declared here";
   return failure();
 }

@@ -57,6 +57,15 @@ struct TLXInlinerInterface : public DialectInlinerInterface {
     return true;
   }
 };
+
+/// Keeps the constants of a task inside it: a tile may not come from outside.
+struct TLXFoldInterface : public DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+
+  bool shouldMaterializeInto(Region *region) const final {
+    return isa<AsyncTaskOp>(region->getParentOp());
+  }
+};
 } // namespace
 
 void TLXDialect::initialize() {

@@ -1,4 +1,4 @@
-//===- PeelMaskedTail.cpp - Split loops where masks begin ------ -*- C++ -*-===//
+//===- PeelMaskedTail.cpp - Split loops where masks begin -------*- C++ -*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -84,8 +84,8 @@ static scf::ForOp splitLoop(RewriterBase &rewriter, scf::ForOp loop,
     tail.getLowerBoundMutable().assign(split);
     tail.getInitArgsMutable().assign(loop.getResults());
   });
-  rewriter.modifyOpInPlace(
-      loop, [&] { loop.getUpperBoundMutable().assign(split); });
+  rewriter.modifyOpInPlace(loop,
+                           [&] { loop.getUpperBoundMutable().assign(split); });
   resolve(rewriter, loop, first, /*isMasked=*/false);
   resolve(rewriter, tail, first, /*isMasked=*/true);
   return tail;
@@ -114,8 +114,8 @@ static void lowerLeftover(RewriterBase &rewriter, InMaskedTailOp op) {
          "variable of a loop around it, a first masked iteration defined "
          "outside that loop, and at most 3 of them in a loop";
   rewriter.setInsertionPoint(op);
-  rewriter.replaceOpWithNewOp<arith::CmpIOp>(
-      op, arith::CmpIPredicate::sge, op.getInduction(), op.getFirst());
+  rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::sge,
+                                             op.getInduction(), op.getFirst());
 }
 
 namespace {

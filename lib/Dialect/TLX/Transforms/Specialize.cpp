@@ -5,17 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Decides the value of every parameter and checks all of them before anything is
-// rewritten: a refused binding leaves the kernel as it was. Types are then
+// Decides the value of every parameter and checks all of them before anything
+// is rewritten: a refused binding leaves the kernel as it was. Types are then
 // rebuilt through their verifiers, since a value can make one illegal.
 //
 //===----------------------------------------------------------------------===//
 
-#include "jfa/Dialect/TLX/Transforms/Passes.h"
+#include "ParameterValues.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::jfa::tlx {
 #define GEN_PASS_DEF_SPECIALIZEPASS
@@ -25,163 +25,6 @@ namespace mlir::jfa::tlx {
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
-
-//===----------------------------------------------------------------------===//
-// Values of the parameters
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// A parameter and what it is bound to.
-struct Parameter {
-  ParamOp declaration;
-  Attribute value;
-};
-using Parameters = llvm::MapVector<StringAttr, Parameter>;
-} // namespace
-
-/// `128`, `true` or `bf16`.
-static std::string describe(Attribute value) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (auto boolean = dyn_cast<BoolAttr>(value)) {
-    os << (boolean.getValue() ? "true" : "false");
-  } else if (auto integer = dyn_cast<IntegerAttr>(value)) {
-    os << integer.getInt();
-  } else {
-    os << cast<TypeAttr>(value).getValue();
-  }
-  return text;
-}
-
-/// The number that a parameter stands for in an expression.
-static std::optional<int64_t> getNumber(Attribute value) {
-  if (auto boolean = dyn_cast<BoolAttr>(value)) {
-    return boolean.getValue();
-  }
-  if (auto integer = dyn_cast<IntegerAttr>(value)) {
-    return integer.getInt();
-  }
-  return std::nullopt;
-}
-
-/// The value that `bindings` give to `param`, or its default.
-static FailureOr<Attribute> chooseValue(KernelOp kernel, ParamOp param,
-                                        ArrayRef<ParameterBinding> bindings) {
-  Attribute chosen;
-  for (const auto &[name, text] : bindings) {
-    if (name != param.getName()) {
-      continue;
-    }
-    FailureOr<Attribute> value =
-        param.parseBinding(text, [&] { return kernel.emitOpError(); });
-    if (failed(value)) {
-      return failure();
-    }
-    if (chosen && chosen != *value) {
-      InFlightDiagnostic diag = kernel.emitOpError("expected one value for '")
-                                << name << "', but got " << describe(chosen)
-                                << " and " << describe(*value);
-      diag.attachNote(param.getLoc()) << "declared here";
-      return diag;
-    }
-    chosen = *value;
-  }
-  chosen = chosen ? chosen : param.getDefaultValue();
-  if (!chosen) {
-    return param.emitOpError("expected '")
-           << param.getName() << "' to be bound to one of "
-           << param.describeLegalValues()
-           << ", since it has no default, but got no value";
-  }
-  return chosen;
-}
-
-/// Every parameter with its value; reports all that have none.
-static FailureOr<Parameters> chooseValues(KernelOp kernel,
-                                          ArrayRef<ParameterBinding> bindings) {
-  Parameters parameters;
-  bool isComplete = true;
-  for (ParamOp param : kernel.getBody().getOps<ParamOp>()) {
-    FailureOr<Attribute> value = chooseValue(kernel, param, bindings);
-    if (failed(value)) {
-      isComplete = false;
-      continue;
-    }
-    parameters[param.getNameAttr()] = {param, *value};
-  }
-  if (!isComplete) {
-    return failure();
-  }
-  return parameters;
-}
-
-static ExprAttr substitute(ExprAttr expr, const Parameters &parameters) {
-  return expr.substitute([&](StringRef name) {
-    auto it = parameters.find(StringAttr::get(expr.getContext(), name));
-    return it == parameters.end() ? std::nullopt
-                                  : getNumber(it->second.value);
-  });
-}
-
-/// Whether the comparison holds; nothing if a side is not a number.
-static std::optional<bool> evaluate(std::optional<int64_t> lhs,
-                                    Comparison comparison,
-                                    std::optional<int64_t> rhs) {
-  if (!lhs || !rhs) {
-    return std::nullopt;
-  }
-  switch (comparison) {
-  case Comparison::Equal:
-    return *lhs == *rhs;
-  case Comparison::LessEqual:
-    return *lhs <= *rhs;
-  case Comparison::Less:
-    return *lhs < *rhs;
-  }
-  return std::nullopt;
-}
-
-static LogicalResult checkConstraint(ConstraintOp constraint,
-                                     const Parameters &parameters) {
-  std::optional<int64_t> lhs =
-      substitute(constraint.getLhs(), parameters).getConstant();
-  std::optional<int64_t> rhs =
-      substitute(constraint.getRhs(), parameters).getConstant();
-  std::optional<bool> holds = evaluate(lhs, constraint.getComparison(), rhs);
-  if (holds == std::optional(true)) {
-    return success();
-  }
-  InFlightDiagnostic diag =
-      constraint.emitOpError("expected ")
-      << constraint.getLhs().str() << ' '
-      << stringifyComparison(constraint.getComparison()) << ' '
-      << constraint.getRhs().str() << ", but got ";
-  if (holds) {
-    diag << *lhs << " and " << *rhs;
-  } else {
-    diag << "a side that is not a 64-bit integer";
-  }
-  llvm::SmallSetVector<StringAttr, 4> names;
-  names.insert_range(constraint.getLhs().getNames());
-  names.insert_range(constraint.getRhs().getNames());
-  for (StringAttr name : names) {
-    Parameter parameter = parameters.find(name)->second;
-    diag.attachNote(parameter.declaration.getLoc())
-        << "'" << name.getValue() << "' is " << describe(parameter.value);
-  }
-  return diag;
-}
-
-static LogicalResult checkConstraints(KernelOp kernel,
-                                      const Parameters &parameters) {
-  LogicalResult result = success();
-  for (ConstraintOp constraint : kernel.getBody().getOps<ConstraintOp>()) {
-    if (failed(checkConstraint(constraint, parameters))) {
-      result = failure();
-    }
-  }
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // Types and attributes
@@ -215,8 +58,8 @@ public:
 private:
   template <typename T>
   void add() {
-    using Base = std::conditional_t<std::is_base_of_v<Attribute, T>, Attribute,
-                                    Type>;
+    using Base =
+        std::conditional_t<std::is_base_of_v<Attribute, T>, Attribute, Type>;
     replacer.addReplacement([this](T old) -> std::pair<Base, WalkResult> {
       Base result = specialize(old);
       return {result ? result : Base(old), WalkResult::skip()};
@@ -224,12 +67,8 @@ private:
   }
 
   // Each gives the specialised form, or null after reporting why there is none.
-  Attribute specialize(ExprAttr expr) {
-    return specializeExpr(expr, expr);
-  }
-  Attribute specialize(ParamRefAttr ref) {
-    return specializeElement(ref, ref);
-  }
+  Attribute specialize(ExprAttr expr) { return specializeExpr(expr, expr); }
+  Attribute specialize(ParamRefAttr ref) { return specializeElement(ref, ref); }
   Attribute specialize(DenseElementsAttr constant);
   Type specialize(RankedTensorType tile);
   Type specialize(MemDescType type);
@@ -323,8 +162,8 @@ Attribute Specializer::specializeElement(Attribute element, Attribute subject) {
 /// The element type of a tile whose encoding names an element parameter.
 Type Specializer::specializeTileElement(RankedTensorType tile,
                                         ParamRefAttr element) {
-  auto value = cast_or_null<TypeAttr>(
-      specializeElement(element, TypeAttr::get(tile)));
+  auto value =
+      cast_or_null<TypeAttr>(specializeElement(element, TypeAttr::get(tile)));
   if (!value) {
     return {};
   }
@@ -345,7 +184,8 @@ Type Specializer::specialize(RankedTensorType tile) {
   if (!dims) {
     return tile;
   }
-  FailureOr<SmallVector<ExprAttr>> exprs = specializeExprs(dims.getDims(), tile);
+  FailureOr<SmallVector<ExprAttr>> exprs =
+      specializeExprs(dims.getDims(), tile);
   Type element = dims.getElement()
                      ? specializeTileElement(tile, dims.getElement())
                      : tile.getElementType();
@@ -370,8 +210,8 @@ Type Specializer::specialize(RankedTensorType tile) {
 /// A constant tile whose type changes: the same numbers.
 Attribute Specializer::specialize(DenseElementsAttr constant) {
   auto type = dyn_cast<RankedTensorType>(constant.getType());
-  auto result = dyn_cast_or_null<RankedTensorType>(
-      type ? replacer.replace(type) : Type());
+  auto result = dyn_cast_or_null<RankedTensorType>(type ? replacer.replace(type)
+                                                        : Type());
   if (!result || result == type) {
     return constant;
   }
@@ -487,54 +327,6 @@ static LogicalResult bindAndRewrite(KernelOp kernel,
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// Bindings
-//===----------------------------------------------------------------------===//
-
-static bool declares(KernelOp kernel, StringRef name) {
-  return llvm::any_of(kernel.getBody().getOps<ParamOp>(),
-                      [&](ParamOp param) { return param.getName() == name; });
-}
-
-/// Checks that some kernel declares each name.
-static LogicalResult checkNames(Operation *root, ArrayRef<KernelOp> kernels,
-                                ArrayRef<ParameterBinding> bindings) {
-  LogicalResult result = success();
-  for (const auto &binding : bindings) {
-    StringRef name = binding.first;
-    if (llvm::any_of(kernels, [&](KernelOp k) { return declares(k, name); })) {
-      continue;
-    }
-    InFlightDiagnostic diag =
-        root->emitOpError("expected the name of a declared parameter, but got '")
-        << name << "'";
-    for (KernelOp kernel : kernels) {
-      Diagnostic &note = diag.attachNote(kernel.getLoc())
-                         << "@" << kernel.getSymName() << " declares [";
-      llvm::interleaveComma(
-          kernel.getBody().getOps<ParamOp>(), note,
-          [&](ParamOp param) { note << param.getName(); });
-      note << "]";
-    }
-    result = diag;
-  }
-  return result;
-}
-
-static FailureOr<SmallVector<ParameterBinding>>
-parseBindings(Operation *root, ArrayRef<std::string> texts) {
-  SmallVector<ParameterBinding> bindings;
-  for (StringRef text : texts) {
-    auto [name, value] = text.split('=');
-    if (name.empty() || value.empty()) {
-      return root->emitOpError("expected a binding NAME=VALUE, but got '")
-             << text << "'";
-    }
-    bindings.emplace_back(name, value);
-  }
-  return bindings;
-}
-
 LogicalResult tlx::specializeKernel(KernelOp kernel,
                                     ArrayRef<ParameterBinding> bindings) {
   return success(succeeded(checkNames(kernel, kernel, bindings)) &&
@@ -546,7 +338,8 @@ LogicalResult tlx::specializeKernel(KernelOp kernel,
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct Specialize : public mlir::jfa::tlx::impl::SpecializePassBase<Specialize> {
+struct Specialize
+    : public mlir::jfa::tlx::impl::SpecializePassBase<Specialize> {
   using SpecializePassBase::SpecializePassBase;
 
   void runOnOperation() final {

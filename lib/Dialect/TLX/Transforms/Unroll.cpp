@@ -1,4 +1,4 @@
-//===- Unroll.cpp - Unroll the loops marked with tlx.unroll ------ -*- C++ -*-===//
+//===- Unroll.cpp - Unroll the loops marked with tlx.unroll -----*- C++ -*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -73,7 +73,8 @@ static LogicalResult unroll(scf::ForOp loop) {
   orderBounds(loop);
   if (failed(loopUnrollByFactor(loop, factor))) {
     return loop.emitOpError("expected a loop that can be unrolled ")
-           << factor << " times: bounds and a positive step that do not overflow";
+           << factor
+           << " times: bounds and a positive step that do not overflow";
   }
   return success();
 }

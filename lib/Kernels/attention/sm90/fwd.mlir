@@ -31,12 +31,16 @@
 //
 // Blocks of keys are taken in ascending order: a row that sees any key sees the
 // first, so its maximum is finite after block 0 and no step needs a guard against
-// -inf - -inf. Rows that see no key compute NaN and are replaced at the end.
+// -inf - -inf. Rows that see no key compute NaN and are replaced at the end; tiles
+// of such rows only are not computed (no copy may begin past its segment's end).
 
-!q_tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
+!q_tensor = !tlx.tensormap<[BLOCK_M, 1, HEAD_DIM], ELEMENT, ragged>
+!o_tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
 !kv_tensor = !tlx.tensormap<[BLOCK_N, 1, HEAD_DIM], ELEMENT, ragged>
-!q_buffers = !tlx.memdesc<[BLOCK_M floordiv 64, 64, HEAD_DIM], ELEMENT>
-!q_buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
+!q_buffer = !tlx.memdesc<[BLOCK_M, HEAD_DIM], ELEMENT>
+!q_rows = !tlx.memdesc<[64, HEAD_DIM], ELEMENT, of = [BLOCK_M, HEAD_DIM]>
+!o_buffers = !tlx.memdesc<[BLOCK_M floordiv 64, 64, HEAD_DIM], ELEMENT>
+!o_buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
 !kv_buffers = !tlx.memdesc<[STAGES, BLOCK_N, HEAD_DIM], ELEMENT>
 !kv_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM], ELEMENT>
 !kt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_N], ELEMENT, transposed>
@@ -95,11 +99,10 @@ func.func private @decode(
       : i32, i32, i32, i32, i32, i32, i32
 }
 
-// How many blocks of keys the query rows before `row_end` see; at least one, so
-// that a tile without keys takes the common path.
+// How many blocks of keys the query rows before `row_end` see.
 func.func private @count_blocks(%row_end: i32, %q_len: i32, %k_len: i32,
                                 %block_n: i32, %causal: i1) -> i32 {
-  %c1 = arith.constant 1 : i32
+  %c0 = arith.constant 0 : i32
   %end = scf.if %causal -> i32 {
     %shift = arith.subi %k_len, %q_len : i32
     %seen = arith.addi %row_end, %shift : i32
@@ -108,13 +111,13 @@ func.func private @count_blocks(%row_end: i32, %q_len: i32, %k_len: i32,
   } else {
     scf.yield %k_len : i32
   }
-  %some = arith.maxsi %end, %c1 : i32
-  %blocks = arith.ceildivsi %some, %block_n : i32
+  %seen_any = arith.maxsi %end, %c0 : i32
+  %blocks = arith.ceildivui %seen_any, %block_n : i32
   return %blocks : i32
 }
 
 tlx.kernel @attention_fwd(
-    %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !q_tensor,
+    %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !o_tensor,
     %lse: !tlx.ptr<f32>, %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>,
     %tiles: !tlx.ptr<i32>, %num_tiles: i32, %num_heads: i32,
     %heads_per_group: i32, %q_length: i32, %k_length: i32, %lse_stride: i64,
@@ -143,10 +146,10 @@ tlx.kernel @attention_fwd(
   %ctas = tlx.cta_count : i32
   %items = arith.muli %num_tiles, %num_heads : i32
 
-  %q_smem = tlx.local_alloc : !q_buffers
+  %q_smem = tlx.local_alloc : !q_buffer
   %k_smem = tlx.local_alloc : !kv_buffers
   %v_smem = tlx.local_alloc : !kv_buffers
-  %o_smem = tlx.local_alloc : !q_buffers
+  %o_smem = tlx.local_alloc : !o_buffers
   %q_full = tlx.alloc_barriers arrivals(1) : !once
   %q_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !once
   %k_full = tlx.alloc_barriers arrivals(1) : !ring
@@ -157,7 +160,6 @@ tlx.kernel @attention_fwd(
   tlx.async_tasks {
     // `count` runs over all blocks that this CTA loads, `tile` over its tiles.
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
-      %groups = arith.divui %block_m, %c64 : i32
       %end:2 = scf.for %item = %cta to %items step %ctas
           iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
         %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len = func.call
@@ -170,69 +172,70 @@ tlx.kernel @attention_fwd(
             %causal) : (i32, i32, i32, i32, i1) -> i32
         %kv_head = arith.divui %head, %heads_per_group : i32
 
-        %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
-        %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
-        tlx.barrier_wait %k_empty[%slot0], %phase0 producer : !ring
-        tlx.barrier_expect_bytes %k_full[%slot0], %k0 : !ring, !kv_buffer
-        tlx.async_descriptor_load %k[%c0, %kv_head, %c0] segment(%k_start, %k_len),
-            %k0 signal %k_full[%slot0] : !kv_tensor, !kv_buffer, !ring
+        %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
+        %next:2 = scf.if %has_keys -> (i32, i32) {
+          %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
+          %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
+          tlx.barrier_wait %k_empty[%slot0], %phase0 producer : !ring
+          tlx.barrier_expect_bytes %k_full[%slot0], %k0 : !ring, !kv_buffer
+          tlx.async_descriptor_load %k[%c0, %kv_head, %c0] segment(%k_start, %k_len),
+              %k0 signal %k_full[%slot0] : !kv_tensor, !kv_buffer, !ring
 
-        %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
-        tlx.barrier_wait %q_empty, %q_phase producer : !once
-        tlx.barrier_expect_bytes %q_full, %q_smem : !once, !q_buffers
-        scf.for %g = %c0 to %groups step %c1 : i32 {
-          %offset = arith.muli %g, %c64 : i32
-          %q_row = arith.addi %row, %offset : i32
-          %q_tile = tlx.local_view %q_smem[%g] : !q_buffers -> !q_buffer
-          tlx.async_descriptor_load %q[%q_row, %head, %c0]
-              segment(%q_start, %q_len), %q_tile signal %q_full
-              : !q_tensor, !q_buffer, !once
-        }
+          %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
+          tlx.barrier_wait %q_empty, %q_phase producer : !once
+          tlx.barrier_expect_bytes %q_full, %q_smem : !once, !q_buffer
+          tlx.async_descriptor_load %q[%row, %head, %c0] segment(%q_start, %q_len),
+              %q_smem signal %q_full : !q_tensor, !q_buffer, !once
 
-        // Values follow one block behind the keys, in the order of their use.
-        %last = scf.for %j = %c1 to %blocks step %c1
-            iter_args(%n = %count) -> (i32) : i32 {
-          %n1 = arith.addi %n, %c1 : i32
-          %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
-          %k_row = arith.muli %j, %block_n : i32
-          %k_tile = tlx.local_view %k_smem[%slot] : !kv_buffers -> !kv_buffer
-          tlx.barrier_wait %k_empty[%slot], %phase producer : !ring
-          tlx.barrier_expect_bytes %k_full[%slot], %k_tile : !ring, !kv_buffer
-          tlx.async_descriptor_load %k[%k_row, %kv_head, %c0]
-              segment(%k_start, %k_len), %k_tile signal %k_full[%slot]
-              : !kv_tensor, !kv_buffer, !ring
+          // Values follow one block behind the keys, in the order of their use.
+          %last = scf.for %j = %c1 to %blocks step %c1
+              iter_args(%n = %count) -> (i32) : i32 {
+            %n1 = arith.addi %n, %c1 : i32
+            %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
+            %k_row = arith.muli %j, %block_n : i32
+            %k_tile = tlx.local_view %k_smem[%slot] : !kv_buffers -> !kv_buffer
+            tlx.barrier_wait %k_empty[%slot], %phase producer : !ring
+            tlx.barrier_expect_bytes %k_full[%slot], %k_tile : !ring, !kv_buffer
+            tlx.async_descriptor_load %k[%k_row, %kv_head, %c0]
+                segment(%k_start, %k_len), %k_tile signal %k_full[%slot]
+                : !kv_tensor, !kv_buffer, !ring
 
-          %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
-          %v_row = arith.subi %k_row, %block_n : i32
+            %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
+            %v_row = arith.subi %k_row, %block_n : i32
+            %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
+            tlx.barrier_wait %v_empty[%v_slot], %v_phase producer : !ring
+            tlx.barrier_expect_bytes %v_full[%v_slot], %v_tile : !ring, !kv_buffer
+            tlx.async_descriptor_load %v[%v_row, %kv_head, %c0]
+                segment(%k_start, %k_len), %v_tile signal %v_full[%v_slot]
+                : !kv_tensor, !kv_buffer, !ring
+            scf.yield %n1 : i32
+          }
+          %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
+          %blocks_1 = arith.subi %blocks, %c1 : i32
+          %v_row = arith.muli %blocks_1, %block_n : i32
           %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
           tlx.barrier_wait %v_empty[%v_slot], %v_phase producer : !ring
           tlx.barrier_expect_bytes %v_full[%v_slot], %v_tile : !ring, !kv_buffer
           tlx.async_descriptor_load %v[%v_row, %kv_head, %c0]
               segment(%k_start, %k_len), %v_tile signal %v_full[%v_slot]
               : !kv_tensor, !kv_buffer, !ring
-          scf.yield %n1 : i32
-        }
-        %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
-        %blocks_1 = arith.subi %blocks, %c1 : i32
-        %v_row = arith.muli %blocks_1, %block_n : i32
-        %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
-        tlx.barrier_wait %v_empty[%v_slot], %v_phase producer : !ring
-        tlx.barrier_expect_bytes %v_full[%v_slot], %v_tile : !ring, !kv_buffer
-        tlx.async_descriptor_load %v[%v_row, %kv_head, %c0]
-            segment(%k_start, %k_len), %v_tile signal %v_full[%v_slot]
-            : !kv_tensor, !kv_buffer, !ring
 
-        %next_count = arith.addi %last, %c1 : i32
-        %next_tile = arith.addi %tile, %c1 : i32
-        scf.yield %next_count, %next_tile : i32, i32
+          %next_count = arith.addi %last, %c1 : i32
+          %next_tile = arith.addi %tile, %c1 : i32
+          scf.yield %next_count, %next_tile : i32, i32
+        } else {
+          scf.yield %count, %tile : i32, i32
+        }
+        scf.yield %next#0, %next#1 : i32, i32
       }
     }
 
     tlx.async_task @softmax warps(4) registers(SOFTMAX_REGISTERS)
         replicate(BLOCK_M floordiv 64) {
       %replica = tlx.async_task_replica_id : i32
-      %q_tile = tlx.local_view %q_smem[%replica] : !q_buffers -> !q_buffer
-      %o_tile = tlx.local_view %o_smem[%replica] : !q_buffers -> !q_buffer
+      %first_row = arith.muli %replica, %c64 : i32
+      %q_tile = tlx.local_slice %q_smem[%first_row, %c0] : !q_buffer -> !q_rows
+      %o_tile = tlx.local_view %o_smem[%replica] : !o_buffers -> !o_buffer
       %zero = arith.constant 0.0 : f32
       %minus_infinity = arith.constant 0xFF800000 : f32
       %one = arith.constant 1.0 : f32
@@ -241,9 +244,9 @@ tlx.kernel @attention_fwd(
       %scale = tlx.splat %scale_log2 : f32 -> !scores
       %masked_score = tlx.splat %minus_infinity : f32 -> !scores
       %no_output = tlx.splat %zero : f32 -> !output
+      %no_lse = tlx.splat %minus_infinity : f32 -> tensor<64xf32>
       %column = tlx.iota dim 1 : !columns
       %row_in_tile = tlx.iota dim 0 : tensor<64xi32>
-      %first_row = arith.muli %replica, %c64 : i32
 
       // Turns are named barriers 1 to the number of replicas; whoever is last
       // gives the first replica its first turn.
@@ -297,156 +300,168 @@ tlx.kernel @attention_fwd(
         }
         %first_masked = arith.divui %first_limit, %block_n : i32
 
-        // Block 0.
-        %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
-        tlx.barrier_wait %q_full, %q_phase : !once
-        %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
-        %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
-        %k0_t = tlx.local_trans %k0 : !kv_buffer -> !kt_buffer
-        scf.if %pingpong {
-          tlx.named_barrier_wait %my_turn threads(256)
-        }
-        tlx.barrier_wait %k_full[%slot0], %phase0 : !ring
-        %s0_pending = tlx.async_dot %q_tile, %k0_t : !q_buffer, !kt_buffer -> !scores
-        scf.if %pingpong {
-          tlx.named_barrier_arrive %next_turn threads(256)
-        }
-        %s0_all = tlx.async_dot_wait %s0_pending pending(0) : !scores
-        tlx.barrier_arrive %k_empty[%slot0] : !ring
-        %mask0 = arith.cmpi sge, %c0, %first_masked : i32
-        %s0 = scf.if %mask0 -> (!scores) {
-          %limit_c = tlx.expand_dims %limit dim 1 : tensor<64xi32> -> tensor<64x1xi32>
-          %limits = tlx.broadcast %limit_c : tensor<64x1xi32> -> !columns
-          %seen = arith.cmpi slt, %column, %limits : !columns
-          %masked = arith.select %seen, %s0_all, %masked_score
-              : !seen, !scores
-          scf.yield %masked : !scores
-        } else {
-          scf.yield %s0_all : !scores
-        }
-        %m0 = tlx.reduce max %s0 dim 1 : !scores -> tensor<64xf32>
-        %m0_scaled = arith.mulf %m0, %scale_row : tensor<64xf32>
-        %m0_c = tlx.expand_dims %m0_scaled dim 1 : tensor<64xf32> -> tensor<64x1xf32>
-        %m0_b = tlx.broadcast %m0_c : tensor<64x1xf32> -> !scores
-        %s0_scaled = arith.mulf %s0, %scale fastmath<contract> : !scores
-        %e0 = arith.subf %s0_scaled, %m0_b fastmath<contract> : !scores
-        %p0 = math.exp2 %e0 fastmath<afn> : !scores
-        // Each thread sums its own part of a row; the parts meet at the end.
-        %l0 = tlx.partial_reduce add %p0 dim 1 groups(4) run(2)
-            : !scores -> tensor<64x4xf32>
-        %p0_16 = arith.truncf %p0 : !scores to !weights
-        %alpha0 = tlx.splat %one : f32 -> tensor<64xf32>
-
-        %last, %m, %l, %alpha, %p, %acc = scf.for %j = %c1 to %blocks step %c1
-            iter_args(%n = %count, %m_in = %m0, %l_in = %l0, %alpha_in = %alpha0,
-                      %p_in = %p0_16, %o_in = %no_output)
-            -> (i32, tensor<64xf32>, tensor<64x4xf32>, tensor<64xf32>, !weights,
-                !output) : i32 {
-          %n1 = arith.addi %n, %c1 : i32
-          %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
-          %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
-          %k_tile = tlx.local_view %k_smem[%slot] : !kv_buffers -> !kv_buffer
-          %k_t = tlx.local_trans %k_tile : !kv_buffer -> !kt_buffer
-          %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
-
+        %none = tlx.splat %c0 : i32 -> tensor<64xi32>
+        %sees_key = arith.cmpi sgt, %limit, %none : tensor<64xi32>
+        %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
+        %o_16, %lse_rows, %next_count, %next_tile = scf.if %has_keys
+            -> (!output_16, tensor<64xf32>, i32, i32) {
+          // Block 0.
+          %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
+          tlx.barrier_wait %q_full, %q_phase : !once
+          %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
+          %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
+          %k0_t = tlx.local_trans %k0 : !kv_buffer -> !kt_buffer
           scf.if %pingpong {
             tlx.named_barrier_wait %my_turn threads(256)
           }
-          tlx.barrier_wait %k_full[%slot], %phase : !ring
-          %s_pending = tlx.async_dot %q_tile, %k_t : !q_buffer, !kt_buffer -> !scores
-          // Rescaling here, not when alpha is known, lets it run under S.
-          %alpha_c = tlx.expand_dims %alpha_in dim 1 : tensor<64xf32> -> tensor<64x1xf32>
-          %alpha_b = tlx.broadcast %alpha_c : tensor<64x1xf32> -> !output
-          %o_rescaled = arith.mulf %o_in, %alpha_b : !output
-          tlx.barrier_wait %v_full[%v_slot], %v_phase : !ring
-          %o_pending = tlx.async_dot %p_in, %v_tile, %o_rescaled
-              : !weights, !kv_buffer -> !output
+          tlx.barrier_wait %k_full[%slot0], %phase0 : !ring
+          %s0_pending = tlx.async_dot %q_tile, %k0_t : !q_rows, !kt_buffer -> !scores
           scf.if %pingpong {
             tlx.named_barrier_arrive %next_turn threads(256)
           }
-          %s_all = tlx.async_dot_wait %s_pending pending(1) : !scores
-          tlx.barrier_arrive %k_empty[%slot] : !ring
-
-          %in_tail = tlx.in_masked_tail %j from %first_masked : i32
-          %s = scf.if %in_tail -> (!scores) {
-            %begin = arith.muli %j, %block_n : i32
-            %begins = tlx.splat %begin : i32 -> tensor<64xi32>
-            %within = arith.subi %limit, %begins : tensor<64xi32>
-            %within_c = tlx.expand_dims %within dim 1 : tensor<64xi32> -> tensor<64x1xi32>
-            %limits = tlx.broadcast %within_c : tensor<64x1xi32> -> !columns
+          %s0_all = tlx.async_dot_wait %s0_pending pending(0) : !scores
+          tlx.barrier_arrive %k_empty[%slot0] : !ring
+          %mask0 = arith.cmpi sge, %c0, %first_masked : i32
+          %s0 = scf.if %mask0 -> (!scores) {
+            %limit_c = tlx.expand_dims %limit dim 1 : tensor<64xi32> -> tensor<64x1xi32>
+            %limits = tlx.broadcast %limit_c : tensor<64x1xi32> -> !columns
             %seen = arith.cmpi slt, %column, %limits : !columns
-            %masked = arith.select %seen, %s_all, %masked_score
+            %masked = arith.select %seen, %s0_all, %masked_score
                 : !seen, !scores
             scf.yield %masked : !scores
           } else {
-            scf.yield %s_all : !scores
+            scf.yield %s0_all : !scores
+          }
+          %m0 = tlx.reduce max %s0 dim 1 : !scores -> tensor<64xf32>
+          %m0_scaled = arith.mulf %m0, %scale_row : tensor<64xf32>
+          %m0_c = tlx.expand_dims %m0_scaled dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+          %m0_b = tlx.broadcast %m0_c : tensor<64x1xf32> -> !scores
+          %s0_scaled = arith.mulf %s0, %scale fastmath<contract> : !scores
+          %e0 = arith.subf %s0_scaled, %m0_b fastmath<contract> : !scores
+          %p0 = math.exp2 %e0 fastmath<afn> : !scores
+          // Each thread sums its own part of a row; the parts meet at the end.
+          %l0 = tlx.partial_reduce add %p0 dim 1 groups(4) run(2)
+              : !scores -> tensor<64x4xf32>
+          %p0_16 = arith.truncf %p0 : !scores to !weights
+          %alpha0 = tlx.splat %one : f32 -> tensor<64xf32>
+
+          %last, %m, %l, %alpha, %p, %acc = scf.for %j = %c1 to %blocks step %c1
+              iter_args(%n = %count, %m_in = %m0, %l_in = %l0, %alpha_in = %alpha0,
+                        %p_in = %p0_16, %o_in = %no_output)
+              -> (i32, tensor<64xf32>, tensor<64x4xf32>, tensor<64xf32>, !weights,
+                  !output) : i32 {
+            %n1 = arith.addi %n, %c1 : i32
+            %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
+            %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
+            %k_tile = tlx.local_view %k_smem[%slot] : !kv_buffers -> !kv_buffer
+            %k_t = tlx.local_trans %k_tile : !kv_buffer -> !kt_buffer
+            %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
+
+            scf.if %pingpong {
+              tlx.named_barrier_wait %my_turn threads(256)
+            }
+            tlx.barrier_wait %k_full[%slot], %phase : !ring
+            %s_pending = tlx.async_dot %q_tile, %k_t : !q_rows, !kt_buffer -> !scores
+            // Rescaling here, not when alpha is known, lets it run under S.
+            %alpha_c = tlx.expand_dims %alpha_in dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+            %alpha_b = tlx.broadcast %alpha_c : tensor<64x1xf32> -> !output
+            %o_rescaled = arith.mulf %o_in, %alpha_b : !output
+            tlx.barrier_wait %v_full[%v_slot], %v_phase : !ring
+            %o_pending = tlx.async_dot %p_in, %v_tile, %o_rescaled
+                : !weights, !kv_buffer -> !output
+            scf.if %pingpong {
+              tlx.named_barrier_arrive %next_turn threads(256)
+            }
+            %s_all = tlx.async_dot_wait %s_pending pending(1) : !scores
+            tlx.barrier_arrive %k_empty[%slot] : !ring
+
+            %in_tail = tlx.in_masked_tail %j from %first_masked : i32
+            %s = scf.if %in_tail -> (!scores) {
+              %begin = arith.muli %j, %block_n : i32
+              %begins = tlx.splat %begin : i32 -> tensor<64xi32>
+              %within = arith.subi %limit, %begins : tensor<64xi32>
+              %within_c = tlx.expand_dims %within dim 1 : tensor<64xi32> -> tensor<64x1xi32>
+              %limits = tlx.broadcast %within_c : tensor<64x1xi32> -> !columns
+              %seen = arith.cmpi slt, %column, %limits : !columns
+              %masked = arith.select %seen, %s_all, %masked_score
+                  : !seen, !scores
+              scf.yield %masked : !scores
+            } else {
+              scf.yield %s_all : !scores
+            }
+
+            %m_block = tlx.reduce max %s dim 1 : !scores -> tensor<64xf32>
+            %m_new = arith.maxnumf %m_in, %m_block : tensor<64xf32>
+            %m_scaled = arith.mulf %m_new, %scale_row : tensor<64xf32>
+            %m_old = arith.mulf %m_in, %scale_row fastmath<contract> : tensor<64xf32>
+            %decay = arith.subf %m_old, %m_scaled fastmath<contract> : tensor<64xf32>
+            %alpha_new = math.exp2 %decay fastmath<afn> : tensor<64xf32>
+            %m_c = tlx.expand_dims %m_scaled dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+            %m_b = tlx.broadcast %m_c : tensor<64x1xf32> -> !scores
+            %s_scaled = arith.mulf %s, %scale fastmath<contract> : !scores
+            %e = arith.subf %s_scaled, %m_b fastmath<contract> : !scores
+            %p_new = math.exp2 %e fastmath<afn> : !scores
+            %l_block = tlx.partial_reduce add %p_new dim 1 groups(4) run(2)
+                : !scores -> tensor<64x4xf32>
+            %alpha_l_c = tlx.expand_dims %alpha_new dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+            %alpha_l = tlx.broadcast %alpha_l_c : tensor<64x1xf32> -> tensor<64x4xf32>
+            %l_scaled = arith.mulf %l_in, %alpha_l fastmath<contract> : tensor<64x4xf32>
+            %l_new = arith.addf %l_scaled, %l_block fastmath<contract> : tensor<64x4xf32>
+
+            %o_new = tlx.async_dot_wait %o_pending pending(0) : !output
+            tlx.barrier_arrive %v_empty[%v_slot] : !ring
+            %p_16 = arith.truncf %p_new : !scores to !weights
+            scf.yield %n1, %m_new, %l_new, %alpha_new, %p_16, %o_new
+                : i32, tensor<64xf32>, tensor<64x4xf32>, tensor<64xf32>, !weights,
+                  !output
           }
 
-          %m_block = tlx.reduce max %s dim 1 : !scores -> tensor<64xf32>
-          %m_new = arith.maxnumf %m_in, %m_block : tensor<64xf32>
-          %m_scaled = arith.mulf %m_new, %scale_row : tensor<64xf32>
-          %m_old = arith.mulf %m_in, %scale_row fastmath<contract> : tensor<64xf32>
-          %decay = arith.subf %m_old, %m_scaled fastmath<contract> : tensor<64xf32>
-          %alpha_new = math.exp2 %decay fastmath<afn> : tensor<64xf32>
-          %m_c = tlx.expand_dims %m_scaled dim 1 : tensor<64xf32> -> tensor<64x1xf32>
-          %m_b = tlx.broadcast %m_c : tensor<64x1xf32> -> !scores
-          %s_scaled = arith.mulf %s, %scale fastmath<contract> : !scores
-          %e = arith.subf %s_scaled, %m_b fastmath<contract> : !scores
-          %p_new = math.exp2 %e fastmath<afn> : !scores
-          %l_block = tlx.partial_reduce add %p_new dim 1 groups(4) run(2)
-              : !scores -> tensor<64x4xf32>
-          %alpha_l_c = tlx.expand_dims %alpha_new dim 1 : tensor<64xf32> -> tensor<64x1xf32>
-          %alpha_l = tlx.broadcast %alpha_l_c : tensor<64x1xf32> -> tensor<64x4xf32>
-          %l_scaled = arith.mulf %l_in, %alpha_l fastmath<contract> : tensor<64x4xf32>
-          %l_new = arith.addf %l_scaled, %l_block fastmath<contract> : tensor<64x4xf32>
-
-          %o_new = tlx.async_dot_wait %o_pending pending(0) : !output
+          // The last values, then O / l and the log-sum-exp.
+          %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
+          %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
+          %alpha_c = tlx.expand_dims %alpha dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+          %alpha_b = tlx.broadcast %alpha_c : tensor<64x1xf32> -> !output
+          %o_rescaled = arith.mulf %acc, %alpha_b : !output
+          tlx.barrier_arrive %q_empty : !once
+          tlx.barrier_wait %v_full[%v_slot], %v_phase : !ring
+          %o_pending = tlx.async_dot %p, %v_tile, %o_rescaled
+              : !weights, !kv_buffer -> !output
+          %sum = tlx.reduce add %l dim 1 : tensor<64x4xf32> -> tensor<64xf32>
+          %ones = tlx.splat %one : f32 -> tensor<64xf32>
+          %inverse = arith.divf %ones, %sum fastmath<arcp,afn> : tensor<64xf32>
+          %o_sum = tlx.async_dot_wait %o_pending pending(0) : !output
           tlx.barrier_arrive %v_empty[%v_slot] : !ring
-          %p_16 = arith.truncf %p_new : !scores to !weights
-          scf.yield %n1, %m_new, %l_new, %alpha_new, %p_16, %o_new
-              : i32, tensor<64xf32>, tensor<64x4xf32>, tensor<64xf32>, !weights,
-                !output
+          %inverse_c = tlx.expand_dims %inverse dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+          %inverse_b = tlx.broadcast %inverse_c : tensor<64x1xf32> -> !output
+          %o_scaled = arith.mulf %o_sum, %inverse_b : !output
+          %sees_c = tlx.expand_dims %sees_key dim 1 : tensor<64xi1> -> tensor<64x1xi1>
+          %sees_b = tlx.broadcast %sees_c : tensor<64x1xi1> -> !row_seen
+          %o_final = arith.select %sees_b, %o_scaled, %no_output
+              : !row_seen, !output
+          %o_seen = arith.truncf %o_final : !output to !output_16
+          %m_log2 = arith.mulf %m, %scale_row fastmath<contract> : tensor<64xf32>
+          %sum_log2 = math.log2 %sum fastmath<afn> : tensor<64xf32>
+          %lse_log2 = arith.addf %m_log2, %sum_log2 fastmath<contract> : tensor<64xf32>
+          %ln2_row = tlx.splat %ln2 : f32 -> tensor<64xf32>
+          %lse_natural = arith.mulf %lse_log2, %ln2_row : tensor<64xf32>
+          %lse_final = arith.select %sees_key, %lse_natural, %no_lse
+              : tensor<64xi1>, tensor<64xf32>
+          %count_out = arith.addi %last, %c1 : i32
+          %tile_out = arith.addi %tile, %c1 : i32
+          scf.yield %o_seen, %lse_final, %count_out, %tile_out
+              : !output_16, tensor<64xf32>, i32, i32
+        } else {
+          %nothing = arith.truncf %no_output : !output to !output_16
+          scf.yield %nothing, %no_lse, %count, %tile
+              : !output_16, tensor<64xf32>, i32, i32
         }
 
-        // The last values, then O / l and the log-sum-exp.
-        %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
-        %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
-        %alpha_c = tlx.expand_dims %alpha dim 1 : tensor<64xf32> -> tensor<64x1xf32>
-        %alpha_b = tlx.broadcast %alpha_c : tensor<64x1xf32> -> !output
-        %o_rescaled = arith.mulf %acc, %alpha_b : !output
-        tlx.barrier_arrive %q_empty : !once
-        tlx.barrier_wait %v_full[%v_slot], %v_phase : !ring
-        %o_pending = tlx.async_dot %p, %v_tile, %o_rescaled
-            : !weights, !kv_buffer -> !output
-        %sum = tlx.reduce add %l dim 1 : tensor<64x4xf32> -> tensor<64xf32>
-        %ones = tlx.splat %one : f32 -> tensor<64xf32>
-        %inverse = arith.divf %ones, %sum fastmath<arcp,afn> : tensor<64xf32>
-        %none = tlx.splat %c0 : i32 -> tensor<64xi32>
-        %sees_key = arith.cmpi sgt, %limit, %none : tensor<64xi32>
-        %o_sum = tlx.async_dot_wait %o_pending pending(0) : !output
-        tlx.barrier_arrive %v_empty[%v_slot] : !ring
-        %inverse_c = tlx.expand_dims %inverse dim 1 : tensor<64xf32> -> tensor<64x1xf32>
-        %inverse_b = tlx.broadcast %inverse_c : tensor<64x1xf32> -> !output
-        %o_scaled = arith.mulf %o_sum, %inverse_b : !output
-        %sees_c = tlx.expand_dims %sees_key dim 1 : tensor<64xi1> -> tensor<64x1xi1>
-        %sees_b = tlx.broadcast %sees_c : tensor<64x1xi1> -> !row_seen
-        %o_final = arith.select %sees_b, %o_scaled, %no_output
-            : !row_seen, !output
-        %o_16 = arith.truncf %o_final : !output to !output_16
         // The copy of the tile before has to have left the buffer.
         tlx.async_descriptor_store_wait pending(0)
-        tlx.local_store %o_16, %o_tile : !output_16, !q_buffer
+        tlx.local_store %o_16, %o_tile : !output_16, !o_buffer
         tlx.async_descriptor_store %o[%row, %head, %c0] segment(%o_start, %q_len),
-            %o_tile : !q_tensor, !q_buffer
+            %o_tile : !o_tensor, !o_buffer
 
-        %m_log2 = arith.mulf %m, %scale_row fastmath<contract> : tensor<64xf32>
-        %sum_log2 = math.log2 %sum fastmath<afn> : tensor<64xf32>
-        %lse_log2 = arith.addf %m_log2, %sum_log2 fastmath<contract> : tensor<64xf32>
-        %ln2_row = tlx.splat %ln2 : f32 -> tensor<64xf32>
-        %lse_natural = arith.mulf %lse_log2, %ln2_row : tensor<64xf32>
-        %no_lse = tlx.splat %minus_infinity : f32 -> tensor<64xf32>
-        %lse_final = arith.select %sees_key, %lse_natural, %no_lse
-            : tensor<64xi1>, tensor<64xf32>
         %head_64 = arith.extui %head : i32 to i64
         %lse_row = arith.muli %head_64, %lse_stride : i64
         %o_start_64 = arith.extui %o_start : i32 to i64
@@ -456,11 +471,8 @@ tlx.kernel @attention_fwd(
         %lse_index = arith.addi %lse_begins, %rows_64 : tensor<64xi64>
         %q_end = tlx.splat %q_len : i32 -> tensor<64xi32>
         %row_exists = arith.cmpi slt, %rows, %q_end : tensor<64xi32>
-        tlx.global_store %lse_final, %lse[%lse_index] mask %row_exists
+        tlx.global_store %lse_rows, %lse[%lse_index] mask %row_exists
             : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi64> mask tensor<64xi1>
-
-        %next_count = arith.addi %last, %c1 : i32
-        %next_tile = arith.addi %tile, %c1 : i32
         scf.yield %next_count, %next_tile : i32, i32
       }
       // Shared memory has to outlive the last copy out of it.

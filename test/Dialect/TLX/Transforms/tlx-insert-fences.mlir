@@ -194,6 +194,8 @@ tlx.kernel @overlap(%map: !map) {
       // CHECK-NEXT: task_barrier
       // CHECK-NEXT: local_load
       %1 = tlx.local_load %alias : !tile -> tensor<64x64xbf16>
+      // CHECK-NEXT: local_load
+      %2 = tlx.local_load %view : !tile -> tensor<64x64xbf16>
       // CHECK-NEXT: task_barrier
       // CHECK-NEXT: local_store
       tlx.local_store %x, %shared : tensor<64x64xbf16>, !tile

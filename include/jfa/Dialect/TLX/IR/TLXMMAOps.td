@@ -65,6 +65,7 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
 }
 
 def TLX_AsyncDotWaitOp : TLX_Op<"async_dot_wait", [
+    AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<TLX_TileOpInterface, [
       "inferResultLayout", "inferOperandLayout"]>,
     MemoryEffects<[MemRead<TLX_DotGroups>, MemWrite<TLX_DotGroups>,
@@ -75,6 +76,9 @@ def TLX_AsyncDotWaitOp : TLX_Op<"async_dot_wait", [
     are done, and yields the results of those named, which have to be among
     them (`wgmma.wait_group`, PTX ISA 9.7.15.7). Then their buffers may be
     overwritten and their tiles used.
+
+    `keep` names tiles that the products read from registers, which have to stay
+    as they are until then; the lowering adds them.
 
     Constraints:
     1. Every product named was started in the same block, so that none is in
@@ -91,10 +95,12 @@ def TLX_AsyncDotWaitOp : TLX_Op<"async_dot_wait", [
     %done = tlx.async_dot_wait %s pending(0) : tensor<64x128xf32>
     ```
   }];
-  let arguments = (ins Variadic<TLX_PendingType>:$products, I32Attr:$pending);
+  let arguments = (ins Variadic<TLX_PendingType>:$products,
+                       Variadic<AnyRankedTensor>:$kept, I32Attr:$pending);
   let results = (outs Variadic<AnyRankedTensor>:$tiles);
   let assemblyFormat = [{
-    $products `pending` `(` $pending `)` attr-dict
+    $products `pending` `(` $pending `)`
+    (`keep` `(` $kept^ `:` type($kept) `)`)? attr-dict
     `:` custom<PendingTypes>(type($products), type($tiles))
   }];
   let hasVerifier = 1;

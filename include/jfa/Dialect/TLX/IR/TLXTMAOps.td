@@ -17,7 +17,9 @@ def TLX_TMADocs : OpDocGroup {
     Coordinates are those of the tensor's axes, in elements, slowest first.
     Ragged maps take a segment of axis 0: `segment(%start, %length)`, and the
     coordinate of axis 0 counts from its start. Rows past the segment's end read
-    as zero and are not written. One thread of the task issues each copy.
+    as zero and are not written. A load has to begin inside of its segment:
+    hardware faults on a box that is wholly out of bounds. One thread of the task
+    issues each copy.
   }];
 }
 

@@ -1,4 +1,4 @@
-//===- Passes.h - Passes on the tlx dialect -*- C++ -*-===//
+//===- Passes.h - Passes on the tlx dialect ---------------------*- C++ -*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,6 @@
 
 namespace mlir::scf {
 class ForOp;
-class SCFDialect;
 } // namespace mlir::scf
 
 namespace mlir::jfa::tlx {

@@ -1,0 +1,226 @@
+/*===- jfa-c/Runtime.h - C interface of JFA's runtime ---------------*- C
+-*-===*\
+|*                                                                            *|
+|* Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+|*                                                                            *|
+|*===----------------------------------------------------------------------===*|
+|*                                                                            *|
+|* Runs the attention kernels on a GPU. A plan is made once per shape from *|
+|* sizes that are known on the host; executing it takes device pointers,      *|
+|* allocates nothing and waits for nothing. *|
+|*                                                                            *|
+|* Every function returns a status. `error` may be null; otherwise it receives
+*|
+|* the same status, the name of the refused argument (or an empty string) and *|
+|* one sentence. A refused call launches nothing and writes to no buffer. *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef JFA_C_RUNTIME_H
+#define JFA_C_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define JFA_EXPORTED
+#else
+#define JFA_EXPORTED __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*===----------------------------------------------------------------------===*
+ * Status
+ *===----------------------------------------------------------------------===*/
+
+typedef enum jfaStatus {
+  JFA_STATUS_SUCCESS = 0,
+  /** An argument is null, misaligned, contradictory or out of its range. */
+  JFA_STATUS_INVALID_ARGUMENT = 1,
+  /** The arguments make sense, but no kernel of JFA's does this. */
+  JFA_STATUS_UNSUPPORTED = 2,
+  /** The GPU driver's library is not installed. */
+  JFA_STATUS_NO_DRIVER = 3,
+  /** There is a driver, but not the GPU that was asked for. */
+  JFA_STATUS_NO_DEVICE = 4,
+  /** Neither the embedded nor the loaded bundles hold the kernel. */
+  JFA_STATUS_NO_KERNEL = 5,
+  /** A bundle of kernels could not be read. */
+  JFA_STATUS_INVALID_BUNDLE = 6,
+  JFA_STATUS_OUT_OF_MEMORY = 7,
+  /** The driver refused a call; the message has its own words. */
+  JFA_STATUS_DRIVER_ERROR = 8
+} jfaStatus;
+
+typedef struct jfaError {
+  jfaStatus status;
+  /** The argument or field that was refused, as this header spells it. */
+  char argument[64];
+  /** One sentence that names the value and the limit. */
+  char message[512];
+} jfaError;
+
+/** The version of the runtime, such as "0.1.0". */
+JFA_EXPORTED const char *jfaRuntimeGetVersion(void);
+
+/** The name of a status, such as "invalid argument". */
+JFA_EXPORTED const char *jfaStatusGetName(jfaStatus status);
+
+/** The number of GPUs the driver offers. */
+JFA_EXPORTED jfaStatus jfaGetDeviceCount(int32_t *count, jfaError *error);
+
+/*===----------------------------------------------------------------------===*
+ * Kernels
+ *===----------------------------------------------------------------------===*/
+
+/** Adds the kernels of a bundle that jfa-opt wrote. They take precedence over
+ *  the embedded ones and over those loaded before. Plans keep the kernel they
+ *  were made with. */
+JFA_EXPORTED jfaStatus jfaLoadKernels(const char *path, jfaError *error);
+
+/** What is known of a compiled kernel. Set `struct_size` before a call. */
+typedef struct jfaKernelFacts {
+  size_t struct_size;
+  char entry[64];
+  char arch[16];
+  /** The bundle's path, or "embedded". */
+  char source[256];
+  /** Compile-time parameters: "BLOCK_M=128 CAUSAL=false ...". */
+  char parameters[512];
+  char llvm_version[32];
+  char ptxas_version[32];
+  int32_t block_m;
+  int32_t block_n;
+  int32_t block[3];
+  int32_t cluster[3];
+  int32_t shared_memory_bytes;
+  int32_t registers;
+  int32_t spill_store_bytes;
+  int32_t spill_load_bytes;
+  int32_t stack_bytes;
+  /** Only from a plan; zero otherwise. */
+  int32_t grid[3];
+  /** Query tiles, over all sequences of one head. Only from a plan. */
+  int64_t num_tiles;
+} jfaKernelFacts;
+
+/** The number of kernels that are embedded or loaded, and one of them;
+ *  a larger index has precedence. */
+JFA_EXPORTED jfaStatus jfaKernelGetCount(int64_t *count, jfaError *error);
+JFA_EXPORTED jfaStatus jfaKernelGetFacts(int64_t index, jfaKernelFacts *facts,
+                                         jfaError *error);
+
+/*===----------------------------------------------------------------------===*
+ * Attention, forward
+ *===----------------------------------------------------------------------===*/
+
+typedef enum jfaElementType {
+  JFA_ELEMENT_TYPE_BF16 = 0,
+  JFA_ELEMENT_TYPE_F16 = 1
+} jfaElementType;
+
+typedef enum jfaAttentionMode {
+  /** B sequences of `q_length` queries and `k_length` keys each. */
+  JFA_ATTENTION_MODE_DENSE = 0,
+  /** Sequences of any lengths, packed back to back. */
+  JFA_ATTENTION_MODE_JAGGED = 1,
+  /** One block of `q_length` queries against each sequence's keys. */
+  JFA_ATTENTION_MODE_BROADCAST_QUERY = 2
+} jfaAttentionMode;
+
+/** Strides count elements. The last dimension is contiguous; every row must
+ *  start at a multiple of 16 bytes. 0 stands for a packed `[rows, heads, D]`
+ *  tensor: `row = heads * head_dim`, `head = head_dim`. */
+typedef struct jfaAttentionForwardDescription {
+  /** sizeof(jfaAttentionForwardDescription), so that fields can be added. */
+  size_t struct_size;
+  /** A jfaElementType and a jfaAttentionMode, as plain numbers so that others
+   *  can be refused. */
+  int32_t element_type;
+  int32_t mode;
+  int32_t head_dim;
+  int32_t num_query_heads;
+  /** Divides `num_query_heads`; query head h reads head h / (Hq / Hkv). */
+  int32_t num_kv_heads;
+  /** Not 0: query i of n_q sees key j of n_k iff j <= i + (n_k - n_q). */
+  int32_t causal;
+  /** 0 stands for 1 / sqrt(head_dim). */
+  double scale;
+  int64_t batch_size;
+  /** Dense: queries per sequence. Broadcast query: rows of q. Jagged: 0. */
+  int64_t q_length;
+  /** Dense: keys per sequence. Otherwise 0. */
+  int64_t k_length;
+  /** Host arrays of batch_size + 1 row numbers, which are not kept. Sequence b
+   *  owns rows offsets[b] .. offsets[b+1]. `q_offsets` is for jagged plans,
+   *  `k_offsets` for jagged and broadcast-query ones; otherwise null. */
+  const int32_t *q_offsets;
+  const int32_t *k_offsets;
+  int64_t q_row_stride, q_head_stride;
+  int64_t k_row_stride, k_head_stride;
+  int64_t v_row_stride, v_head_stride;
+  int64_t o_row_stride, o_head_stride;
+  /** Elements from one head of lse to the next; 0: the number of rows of o. */
+  int64_t lse_head_stride;
+} jfaAttentionForwardDescription;
+
+typedef struct jfaAttentionForwardPlan jfaAttentionForwardPlan;
+
+/** Checks a description, finds and loads its kernel for GPU `device`, and
+ *  orders the work. The description is checked before a driver is needed. */
+JFA_EXPORTED jfaStatus jfaAttentionForwardPlanCreate(
+    const jfaAttentionForwardDescription *description, int32_t device,
+    jfaAttentionForwardPlan **plan, jfaError *error);
+
+/** Frees a plan (or null). Its launches may still be running. */
+JFA_EXPORTED jfaStatus
+jfaAttentionForwardPlanDestroy(jfaAttentionForwardPlan *plan, jfaError *error);
+
+/** The bytes of device memory, aligned to 16, that the plan works with. */
+JFA_EXPORTED jfaStatus jfaAttentionForwardPlanGetWorkspaceSize(
+    const jfaAttentionForwardPlan *plan, size_t *bytes, jfaError *error);
+
+/** What the plan will launch. */
+JFA_EXPORTED jfaStatus
+jfaAttentionForwardPlanGetFacts(const jfaAttentionForwardPlan *plan,
+                                jfaKernelFacts *facts, jfaError *error);
+
+/** Fills a workspace, in the order of `stream` (a CUstream; null is the default
+ *  stream). It can then serve any number of executions of this plan, also
+ *  concurrent ones: they only read it. */
+JFA_EXPORTED jfaStatus jfaAttentionForwardPlanInitializeWorkspace(
+    const jfaAttentionForwardPlan *plan, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error);
+
+/** Device pointers. A tensor without rows may be null. */
+typedef struct jfaAttentionForwardBuffers {
+  /** sizeof(jfaAttentionForwardBuffers). */
+  size_t struct_size;
+  const void *q;
+  const void *k;
+  const void *v;
+  void *o;
+  /** [num_query_heads, rows of o], natural logarithms. */
+  float *lse;
+  /** The arrays that the plan was made from, on the device; null where the
+   *  plan has none. */
+  const int32_t *q_offsets;
+  const int32_t *k_offsets;
+} jfaAttentionForwardBuffers;
+
+/** Launches the plan's kernel on `stream`. Nothing is allocated, copied or
+ *  waited for; any number of threads may execute one plan. */
+JFA_EXPORTED jfaStatus jfaAttentionForwardExecute(
+    const jfaAttentionForwardPlan *plan,
+    const jfaAttentionForwardBuffers *buffers, const void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* JFA_C_RUNTIME_H */

@@ -1,0 +1,91 @@
+//===- Compile.h - From a source to what is asked for -----------*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The whole way of a kernel, as a library: specialise, lower, translate,
+// assemble, describe. jfa-opt and the C API are thin layers over it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_TARGET_DRIVER_COMPILE_H
+#define JFA_TARGET_DRIVER_COMPILE_H
+
+#include "jfa/Target/PTX/PTX.h"
+#include "jfa/Target/PTX/Ptxas.h"
+
+#include "mlir/Pass/PassManager.h"
+
+#include <functional>
+#include <optional>
+
+namespace mlir::jfa {
+
+/// The stages at which a compilation can stop, in their order.
+enum class EmitStage { TLX, NVVM, LLVM, PTX, Cubin, Bundle };
+
+std::optional<EmitStage> parseEmitStage(StringRef name);
+/// "tlx, nvvm, ..." for messages.
+std::string listEmitStages();
+
+/// Values for the parameters of a kernel, as they are written.
+using Bindings = SmallVector<std::pair<std::string, std::string>>;
+
+/// Adds "NAME=VALUE" to `bindings`. Returns what is wrong with it, or nothing.
+/// A name may be bound twice only to the same value.
+std::string addBinding(Bindings &bindings, StringRef text);
+
+/// Adds "NAME=VALUE,NAME=VALUE..." to `bindings`.
+std::string addBindings(Bindings &bindings, StringRef text);
+
+/// One kernel to make out of a source.
+struct Specialization {
+  std::string arch;
+  Bindings bindings;
+
+  /// "sm_90a HEAD_DIM=128", for messages.
+  std::string str() const;
+};
+
+struct CompileOptions {
+  EmitStage stage = EmitStage::Cubin;
+  /// At least one, and exactly one unless `stage` is Bundle.
+  std::vector<Specialization> specializations;
+  /// Its `arch` is taken from the specialization.
+  PTXOptions ptx;
+  PtxasOptions ptxas;
+  PtxasPolicy policy;
+  /// Called for every pass manager before it runs; may be empty.
+  std::function<LogicalResult(PassManager &)> configurePassManager;
+  /// Where to account for time; may be null.
+  TimingScope *timing = nullptr;
+};
+
+struct CompileResult {
+  /// IR or PTX as text, or the bytes of a cubin or bundle.
+  std::string output;
+  /// JSON; empty if no cubin was made.
+  std::string manifest;
+};
+
+/// Registers the dialects that sources and lowered modules are made of, with
+/// all that the compilation asks them for.
+void registerCompilerDialects(DialectRegistry &registry);
+
+/// Returns the line of a source in the textual format at which its brackets
+/// nest more deeply than the parser can be trusted with, or 0.
+unsigned findTooDeepLine(StringRef text);
+
+/// Compiles `source`, which stays as it is. Fails after a diagnostic.
+LogicalResult compile(ModuleOp source, const CompileOptions &options,
+                      CompileResult &result);
+
+/// Writes the parameters of the kernels in `source`, their defaults and what
+/// values are legal, one a line.
+void listParameters(ModuleOp source, raw_ostream &os);
+
+} // namespace mlir::jfa
+
+#endif // JFA_TARGET_DRIVER_COMPILE_H

@@ -1,0 +1,50 @@
+//===- InlinePTX.h - Instructions for which NVVM has no op -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The only place that holds PTX text. Each function is one instruction (or the
+// smallest loop around one) with typed operands. All are marked as having side
+// effects, which the translation to LLVM IR turns into convergent calls.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_LIB_CONVERSION_TLXTONVVM_INLINEPTX_H
+#define JFA_LIB_CONVERSION_TLXTONVVM_INLINEPTX_H
+
+#include "LoweringBuilder.h"
+
+namespace mlir::jfa::tlx {
+
+/// Waits until the phase of `parity` of the mbarrier at `address` has
+/// completed: `mbarrier.try_wait.parity` in a loop (PTX ISA 9.7.13.15.16). The
+/// op of the NVVM dialect passes a time hint, which measured slower.
+void buildBarrierWait(LoweringBuilder &builder, Value address, Value parity);
+
+/// One `wgmma.mma_async` with A in registers (PTX ISA 9.7.15.5):
+/// `accumulators += a * B`, or `= a * B` without `accumulate`.
+/// `a` are four registers of packed pairs, `descriptor` is B's.
+SmallVector<Value> buildDotRegisterA(LoweringBuilder &builder,
+                                     ArrayRef<Value> a, Value descriptor,
+                                     ArrayRef<Value> accumulators,
+                                     bool accumulate, int64_t n, Type element,
+                                     bool transposeB);
+
+/// `wgmma.wait_group pending` (PTX ISA 9.7.15.7.3). The results are
+/// `accumulators` after the wait; nothing else orders their uses after it, nor
+/// keeps the registers `kept` untouched until then.
+SmallVector<Value> buildDotWait(LoweringBuilder &builder, int64_t pending,
+                                ArrayRef<Value> accumulators,
+                                ArrayRef<Value> kept);
+
+/// `prefetch.tensormap` (PTX ISA 9.7.9.15).
+void buildTensorMapPrefetch(LoweringBuilder &builder, Value map);
+
+/// log2 of an f32, `lg2.approx.ftz.f32` (PTX ISA 9.7.3.19).
+Value buildLog2(LoweringBuilder &builder, Value x);
+
+} // namespace mlir::jfa::tlx
+
+#endif // JFA_LIB_CONVERSION_TLXTONVVM_INLINEPTX_H

@@ -1,0 +1,502 @@
+//===- TileToNVVM.cpp - Lowering of the Tile family -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoweringBuilder.h"
+
+#include "jfa/Dialect/TLX/IR/RegisterLayout.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::jfa;
+using namespace mlir::jfa::tlx;
+
+namespace {
+/// Finds a thread's register of a tile by the coordinate that it adds.
+class RegisterMap {
+public:
+  explicit RegisterMap(RankedTensorType tile)
+      : layout(getLayout(tile)), rank(tile.getRank()) {
+    for (int64_t i = 0; i < size(); ++i) {
+      registers.try_emplace(offset(i), i);
+    }
+  }
+
+  int64_t size() const { return layout.getNumRegisters(); }
+  SmallVector<int64_t> offset(int64_t reg) const {
+    return getRegisterOffset(layout, rank, reg);
+  }
+  std::optional<int64_t> find(const SmallVector<int64_t> &offset) const {
+    auto it = registers.find(offset);
+    return it == registers.end() ? std::nullopt
+                                 : std::optional<int64_t>(it->second);
+  }
+
+private:
+  LayoutAttr layout;
+  unsigned rank;
+  std::map<SmallVector<int64_t>, int64_t> registers;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+static Value combine(LoweringBuilder &b, ReduceKind kind, Value x, Value y) {
+  bool isFloat = isa<FloatType>(x.getType());
+  switch (kind) {
+  case ReduceKind::Add:
+    return isFloat ? Value(b.create<arith::AddFOp>(x, y))
+                   : Value(b.create<arith::AddIOp>(x, y));
+  case ReduceKind::Max:
+    return isFloat ? Value(b.create<arith::MaxNumFOp>(x, y))
+                   : Value(b.create<arith::MaxSIOp>(x, y));
+  case ReduceKind::Min:
+    return isFloat ? Value(b.create<arith::MinNumFOp>(x, y))
+                   : Value(b.create<arith::MinSIOp>(x, y));
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+/// Combines a thread's registers; `target` says which register of the result
+/// the element at an offset belongs to.
+static SmallVector<Value>
+reduceRegisters(LoweringBuilder &b, ReduceKind kind, RankedTensorType source,
+                ArrayRef<Value> scalars, RankedTensorType result,
+                function_ref<void(SmallVector<int64_t> &)> project) {
+  RegisterMap from(source), to(result);
+  SmallVector<Value> sums(to.size());
+  for (auto [i, scalar] : llvm::enumerate(scalars)) {
+    SmallVector<int64_t> offset = from.offset(i);
+    project(offset);
+    std::optional<int64_t> target = to.find(offset);
+    if (!target) {
+      return {};
+    }
+    Value &sum = sums[*target];
+    sum = sum ? combine(b, kind, sum, scalar) : scalar;
+  }
+  return sums;
+}
+
+/// Combines across the threads that hold other elements along `dim`.
+static LogicalResult reduceThreads(LoweringBuilder &b, ReduceOp op,
+                                   MutableArrayRef<Value> sums) {
+  int64_t below = 1;
+  for (const LayoutMode &mode :
+       getLayout(op.getSource().getType()).getThreads()) {
+    int64_t above = below * mode.count;
+    if (mode.dim == op.getDim() && mode.count > 1) {
+      if (above > 32 || !llvm::isPowerOf2_64(mode.count) ||
+          !llvm::isPowerOf2_64(below)) {
+        return op.emitOpError("expected every row of a reduction to lie within "
+                              "one warp, but its layout is ")
+               << getLayout(op.getSource().getType());
+      }
+      for (int64_t step = below; step < above; step *= 2) {
+        for (Value &sum : sums) {
+          Value other = b.create<NVVM::ShflOp>(
+              sum.getType(), b.i32(-1), sum, b.i32(step), b.i32(31),
+              NVVM::ShflKind::bfly, UnitAttr());
+          sum = combine(b, op.getKind(), sum, other);
+        }
+      }
+    }
+    below = above;
+  }
+  return success();
+}
+
+namespace {
+struct ReduceLowering : public OpConversionPattern<ReduceOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ReduceOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder b(rewriter, op.getLoc());
+    RankedTensorType source = op.getSource().getType();
+    SmallVector<Value> sums = reduceRegisters(
+        b, op.getKind(), source, unpackTile(b, source, adaptor.getSource()),
+        op.getResult().getType(), [&](SmallVector<int64_t> &offset) {
+          offset.erase(offset.begin() + op.getDim());
+        });
+    if (sums.empty() || failed(reduceThreads(b, op, sums))) {
+      return failure();
+    }
+    rewriter.replaceOpWithMultiple(
+        op, {packTile(b, op.getResult().getType(), sums)});
+    return success();
+  }
+};
+
+struct PartialReduceLowering : public OpConversionPattern<PartialReduceOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(PartialReduceOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder b(rewriter, op.getLoc());
+    RankedTensorType source = op.getSource().getType();
+    // Each thread is one group, so all its elements along the dimension meet.
+    SmallVector<Value> sums = reduceRegisters(
+        b, op.getKind(), source, unpackTile(b, source, adaptor.getSource()),
+        op.getResult().getType(),
+        [&](SmallVector<int64_t> &offset) { offset[op.getDim()] = 0; });
+    if (sums.empty()) {
+      return failure();
+    }
+    rewriter.replaceOpWithMultiple(
+        op, {packTile(b, op.getResult().getType(), sums)});
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Rearrangements of a thread's own registers
+//===----------------------------------------------------------------------===//
+
+/// Takes each register of the result from the source's register whose offset
+/// `project` derives.
+template <typename Op>
+static LogicalResult
+lowerSelection(Op op, typename Op::template GenericAdaptor<ArrayRef<ValueRange>> adaptor,
+               ConversionPatternRewriter &rewriter,
+               function_ref<void(SmallVector<int64_t> &)> project) {
+  LoweringBuilder b(rewriter, op.getLoc());
+  RankedTensorType source = op.getSource().getType();
+  RankedTensorType result = op.getResult().getType();
+  SmallVector<Value> scalars = unpackTile(b, source, adaptor.getSource());
+  RegisterMap from(source), to(result);
+  SmallVector<Value> selected;
+  for (int64_t i = 0; i < to.size(); ++i) {
+    SmallVector<int64_t> offset = to.offset(i);
+    project(offset);
+    std::optional<int64_t> reg = from.find(offset);
+    if (!reg) {
+      return op.emitOpError("expected layouts under which a thread holds what "
+                            "it needs, but got ")
+             << getLayout(source) << " and " << getLayout(result);
+    }
+    selected.push_back(scalars[*reg]);
+  }
+  rewriter.replaceOpWithMultiple(op, {packTile(b, result, selected)});
+  return success();
+}
+
+struct ExpandDimsLowering : public OpConversionPattern<ExpandDimsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ExpandDimsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    return lowerSelection(op, adaptor, rewriter,
+                          [&](SmallVector<int64_t> &offset) {
+                            offset.erase(offset.begin() + op.getDim());
+                          });
+  }
+};
+
+struct BroadcastLowering : public OpConversionPattern<BroadcastOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(BroadcastOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType source = op.getSource().getType();
+    return lowerSelection(op, adaptor, rewriter,
+                          [&](SmallVector<int64_t> &offset) {
+                            for (auto [dim, value] : llvm::enumerate(offset)) {
+                              value = source.getDimSize(dim) == 1 ? 0 : value;
+                            }
+                          });
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Sources
+//===----------------------------------------------------------------------===//
+
+struct SplatLowering : public OpConversionPattern<SplatOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(SplatOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder b(rewriter, op.getLoc());
+    RankedTensorType tile = op.getResult().getType();
+    SmallVector<Value> scalars(getLayout(tile).getNumRegisters(),
+                               adaptor.getScalar().front());
+    rewriter.replaceOpWithMultiple(op, {packTile(b, tile, scalars)});
+    return success();
+  }
+};
+
+struct IotaLowering : public OpConversionPattern<IotaOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(IotaOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    FailureOr<TaskThreads> task = getTaskThreads(op);
+    if (failed(task)) {
+      return failure();
+    }
+    LoweringBuilder b(rewriter, op.getLoc());
+    RankedTensorType tile = op.getResult().getType();
+    LayoutAttr layout = getLayout(tile);
+    Value thread = threadCoordinate(b, layout, *task, op.getDim());
+    SmallVector<Value> scalars;
+    for (int64_t i = 0; i < layout.getNumRegisters(); ++i) {
+      int64_t offset =
+          getRegisterOffset(layout, tile.getRank(), i)[op.getDim()];
+      scalars.push_back(b.addConstant(thread, offset));
+    }
+    rewriter.replaceOpWithMultiple(op, {packTile(b, tile, scalars)});
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// ConvertLayoutOp
+//===----------------------------------------------------------------------===//
+
+struct ConvertLayoutLowering : public OpConversionPattern<ConvertLayoutOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ConvertLayoutOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType source = op.getSource().getType();
+    RankedTensorType result = op.getResult().getType();
+    // The same threads hold the same elements, in other registers.
+    if (getLayout(source).getThreads() == getLayout(result).getThreads()) {
+      return lowerSelection(op, adaptor, rewriter,
+                            [](SmallVector<int64_t> &) {});
+    }
+    FailureOr<TaskThreads> task = getTaskThreads(op);
+    if (failed(task)) {
+      return failure();
+    }
+    if (!op.getOffset()) {
+      return op.emitOpError("expected an offset of its scratch memory; run "
+                            "tlx-allocate-memory first");
+    }
+    LoweringBuilder b(rewriter, op.getLoc());
+    Value base = b.sharedAddress(op, *op.getOffset());
+    if (task->replicas > 1) {
+      int64_t bytes = source.getNumElements() * elementBytes(source);
+      base = b.add(base, b.mulConstant(b.replica(*task), bytes));
+    }
+    // Nobody may still be reading what an earlier conversion left there.
+    b.syncTask(*task);
+    SmallVector<Value> pointers = elementPointers(b, source, *task, base);
+    for (auto [pointer, scalar] : llvm::zip_equal(
+             pointers, unpackTile(b, source, adaptor.getSource()))) {
+      b.create<LLVM::StoreOp>(widen(b, scalar), pointer);
+    }
+    b.syncTask(*task);
+    SmallVector<Value> scalars;
+    Type element = source.getElementType();
+    for (Value pointer : elementPointers(b, result, *task, base)) {
+      Type stored = element.isInteger(1) ? b.builder.getI8Type() : element;
+      Value value = b.create<LLVM::LoadOp>(stored, pointer);
+      scalars.push_back(stored == element
+                            ? value
+                            : b.create<arith::TruncIOp>(element, value));
+    }
+    rewriter.replaceOpWithMultiple(op, {packTile(b, result, scalars)});
+    return success();
+  }
+
+private:
+  static int64_t elementBytes(RankedTensorType tile) {
+    return llvm::divideCeil(tile.getElementTypeBitWidth(), 8);
+  }
+
+  static Value widen(LoweringBuilder &b, Value scalar) {
+    return scalar.getType().isInteger(1)
+               ? b.create<arith::ExtUIOp>(b.builder.getI8Type(), scalar)
+               : scalar;
+  }
+
+  /// Where a thread's elements lie in row-major scratch memory.
+  static SmallVector<Value> elementPointers(LoweringBuilder &b,
+                                            RankedTensorType tile,
+                                            const TaskThreads &task,
+                                            Value base) {
+    LayoutAttr layout = getLayout(tile);
+    SmallVector<Value> pointers;
+    for (int64_t i = 0; i < layout.getNumRegisters(); ++i) {
+      SmallVector<int64_t> offset = getRegisterOffset(layout, tile.getRank(), i);
+      Value address = base;
+      int64_t stride = elementBytes(tile);
+      for (int64_t dim = tile.getRank() - 1; dim >= 0; --dim) {
+        Value at = b.addConstant(threadCoordinate(b, layout, task, dim),
+                                 offset[dim]);
+        address = b.add(address, b.mulConstant(at, stride));
+        stride *= tile.getDimSize(dim);
+      }
+      pointers.push_back(b.sharedPointer(address));
+    }
+    return pointers;
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+/// A value as scalars, be it a tile or a scalar.
+static SmallVector<Value> scalarsOf(LoweringBuilder &b, Type type,
+                                    ValueRange registers) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  return tile ? unpackTile(b, tile, registers) : llvm::to_vector(registers);
+}
+
+static Value elementPointer(LoweringBuilder &b, Value pointer, Value index,
+                            Type element) {
+  if (index.getType().isInteger(32)) {
+    index = b.create<arith::ExtUIOp>(b.builder.getI64Type(), index);
+  }
+  return b.create<LLVM::GEPOp>(pointer.getType(), element, pointer, index);
+}
+
+struct GlobalLoadLowering : public OpConversionPattern<GlobalLoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(GlobalLoadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LoweringBuilder b(rewriter, op.getLoc());
+    auto tile = dyn_cast<RankedTensorType>(op.getResult().getType());
+    Type element = tile ? tile.getElementType() : op.getResult().getType();
+    SmallVector<Value> masks, others, results;
+    if (op.getMask()) {
+      masks = scalarsOf(b, op.getMask().getType(), adaptor.getMask());
+    }
+    if (op.getOther()) {
+      others = scalarsOf(b, op.getOther().getType(), adaptor.getOther());
+    }
+    for (auto [i, index] : llvm::enumerate(
+             scalarsOf(b, op.getIndex().getType(), adaptor.getIndex()))) {
+      Value pointer =
+          elementPointer(b, adaptor.getPointer().front(), index, element);
+      if (masks.empty()) {
+        results.push_back(b.create<LLVM::LoadOp>(element, pointer));
+        continue;
+      }
+      Value other = others.empty()
+                        ? Value(b.create<arith::ConstantOp>(
+                              cast<TypedAttr>(rewriter.getZeroAttr(element))))
+                        : others[i];
+      results.push_back(buildMaskedLoad(b, masks[i], pointer, other));
+    }
+    if (tile) {
+      results = packTile(b, tile, results);
+    }
+    rewriter.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+
+private:
+  static Value buildMaskedLoad(LoweringBuilder &b, Value mask, Value pointer,
+                               Value other) {
+    auto ifOp = b.create<scf::IfOp>(TypeRange(other.getType()), mask,
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b.builder);
+    b.builder.setInsertionPointToStart(ifOp.thenBlock());
+    b.create<scf::YieldOp>(
+        ValueRange(b.create<LLVM::LoadOp>(other.getType(), pointer)));
+    b.builder.setInsertionPointToStart(ifOp.elseBlock());
+    b.create<scf::YieldOp>(ValueRange(other));
+    return ifOp.getResult(0);
+  }
+};
+
+struct GlobalStoreLowering : public OpConversionPattern<GlobalStoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(GlobalStoreOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    FailureOr<TaskThreads> task = getTaskThreads(op);
+    if (failed(task)) {
+      return failure();
+    }
+    LoweringBuilder b(rewriter, op.getLoc());
+    Type type = op.getValue().getType();
+    SmallVector<Value> values = scalarsOf(b, type, adaptor.getValue());
+    SmallVector<Value> masks;
+    if (op.getMask()) {
+      masks = scalarsOf(b, op.getMask().getType(), adaptor.getMask());
+    }
+    Value owner = isOwner(b, type, *task);
+    for (auto [i, index] : llvm::enumerate(
+             scalarsOf(b, op.getIndex().getType(), adaptor.getIndex()))) {
+      Value guard = owner;
+      if (!masks.empty()) {
+        guard = guard ? b.create<arith::AndIOp>(guard, masks[i]) : masks[i];
+      }
+      Value pointer = elementPointer(b, adaptor.getPointer().front(), index,
+                                     values[i].getType());
+      auto store = [&] { b.create<LLVM::StoreOp>(values[i], pointer); };
+      if (guard) {
+        b.guarded(guard, store);
+      } else {
+        store();
+      }
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// Whether this thread writes what it holds: the first of those that hold
+  /// copies. Null if no other thread does.
+  static Value isOwner(LoweringBuilder &b, Type type, const TaskThreads &task) {
+    if (!isa<RankedTensorType>(type)) {
+      return b.isLeader(task);
+    }
+    Value owner;
+    int64_t below = 1;
+    for (const LayoutMode &mode : getLayout(type).getThreads()) {
+      if (mode.isReplicated() && mode.count > 1) {
+        Value digit = b.remConstant(
+            b.divConstant(b.threadInTask(task), below), mode.count);
+        Value first = b.equals(digit, 0);
+        owner = owner ? b.create<arith::AndIOp>(owner, first) : first;
+      }
+      below *= mode.count;
+    }
+    return owner;
+  }
+};
+
+struct InMaskedTailLowering : public OpConversionPattern<InMaskedTailOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(InMaskedTailOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::sge,
+                                               adaptor.getInduction(),
+                                               adaptor.getFirst());
+    return success();
+  }
+};
+} // namespace
+
+void tlx::populateTileToNVVMPatterns(const TLXTypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<ReduceLowering, PartialReduceLowering, ExpandDimsLowering,
+               BroadcastLowering, SplatLowering, IotaLowering,
+               ConvertLayoutLowering, GlobalLoadLowering, GlobalStoreLowering,
+               InMaskedTailLowering>(converter, patterns.getContext());
+}

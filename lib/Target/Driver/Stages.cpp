@@ -1,0 +1,155 @@
+//===- Stages.cpp - The MLIR part of a compilation --------------*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The only file of the driver that knows the tlx dialect: it runs the
+// pipelines of jfa/Pipelines. A module without tlx operations is taken as
+// lowered already; then the values it was compiled for have to agree with
+// those asked for.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Stages.h"
+
+#include "jfa/Dialect/TLX/IR/TLX.h"
+#include "jfa/InitAll.h"
+#include "jfa/Pipelines/Pipelines.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Index/IR/IndexDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/InlinerInterfaceImpl.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using namespace mlir::jfa;
+
+void mlir::jfa::registerCompilerDialects(DialectRegistry &registry) {
+  registry
+      .insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
+              gpu::GPUDialect, index::IndexDialect, math::MathDialect,
+              memref::MemRefDialect, nvgpu::NVGPUDialect, scf::SCFDialect,
+              tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
+  mlir::jfa::registerAllDialects(registry);
+  registerPTXTranslations(registry);
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  registerConvertFuncToLLVMInterface(registry);
+  index::registerConvertIndexToLLVMInterface(registry);
+  registerConvertMathToLLVMInterface(registry);
+  registerConvertNVVMToLLVMInterface(registry);
+  ub::registerConvertUBToLLVMInterface(registry);
+  vector::registerConvertVectorToLLVMInterface(registry);
+  func::registerInlinerExtension(registry);
+  LLVM::registerInlinerInterface(registry);
+}
+
+static bool isTLX(Operation *op) {
+  return op->getName().getDialectNamespace() == "tlx";
+}
+
+static bool hasTLX(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return isTLX(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// The value of a parameter as it is written in a binding.
+static std::string spell(Attribute value) {
+  if (auto text = dyn_cast<StringAttr>(value)) {
+    return text.str();
+  }
+  std::string spelling;
+  llvm::raw_string_ostream os(spelling);
+  value.print(os, /*elideType=*/true);
+  return spelling;
+}
+
+/// Refuses to compile a lowered kernel for other values than its own.
+static LogicalResult checkLowered(ModuleOp module,
+                                  const Specialization &specialization) {
+  for (LLVM::LLVMFuncOp kernel : getKernels(module)) {
+    auto parameters = kernel->getAttrOfType<DictionaryAttr>("tlx.parameters");
+    for (const auto &[name, value] : specialization.bindings) {
+      Attribute own = parameters ? parameters.get(name) : Attribute();
+      if (!own) {
+        return kernel.emitError("expected values for parameters of the kernel "
+                                "only, but got one for '")
+               << name << "', and it has no such parameter";
+      }
+      if (spell(own) != value) {
+        return kernel.emitError("expected the value that the kernel was "
+                                "lowered for, which is '")
+               << spell(own) << "' for '" << name << "', but got '" << value
+               << "'";
+      }
+    }
+  }
+  return success();
+}
+
+LogicalResult mlir::jfa::runStages(ModuleOp module,
+                                   const Specialization &specialization,
+                                   const CompileOptions &options) {
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  if (options.configurePassManager &&
+      failed(options.configurePassManager(pm))) {
+    return failure();
+  }
+  if (options.timing) {
+    pm.enableTiming(*options.timing);
+  }
+  if (hasTLX(module)) {
+    PipelineOptions pipeline;
+    pipeline.arch = specialization.arch;
+    pipeline.bindings.assign(specialization.bindings.begin(),
+                             specialization.bindings.end());
+    buildSpecializePipeline(pm, pipeline);
+    if (options.stage != EmitStage::TLX) {
+      buildTLXToNVVMPipeline(pm, pipeline);
+    }
+  } else if (failed(checkLowered(module, specialization))) {
+    return failure();
+  }
+  if (options.stage > EmitStage::NVVM) {
+    // NVVM operations that stand for PTX text have no translation of their own.
+    pm.addPass(createConvertNVVMToLLVMPass());
+  }
+  return pm.run(module);
+}
+
+void mlir::jfa::listParameters(ModuleOp source, raw_ostream &os) {
+  source.walk([&](tlx::ParameterOpInterface parameter) {
+    os << parameter.getParameterName();
+    if (Attribute value = parameter.getDefaultValue()) {
+      os << " = " << spell(value);
+    }
+    if (std::string legal = parameter.describeLegalValues(); !legal.empty()) {
+      os << ", legal: " << legal;
+    }
+    os << "\n";
+  });
+}

@@ -1,0 +1,179 @@
+//===- EmitPTX.cpp - From LLVM IR to PTX ------------------------*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs LLVM's NVPTX code generator in this process. The code generator
+// reports some errors through the LLVM context and ends the process on
+// others; both become diagnostics on the kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#include "jfa/Target/PTX/Arch.h"
+#include "jfa/Target/PTX/PTX.h"
+
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+using namespace mlir;
+using namespace mlir::jfa;
+
+static void initializeNVPTX() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+std::unique_ptr<llvm::TargetMachine>
+mlir::jfa::createNVPTXTargetMachine(Location loc, const PTXOptions &options) {
+  const ArchInfo *arch = findArch(options.arch);
+  if (!arch) {
+    emitError(loc) << "expected an architecture out of " << listKnownArchs()
+                   << ", but got '" << options.arch << "'";
+    return nullptr;
+  }
+  initializeNVPTX();
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string message;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!target) {
+    emitError(loc) << "expected LLVM with the NVPTX backend, but got: "
+                   << message;
+    return nullptr;
+  }
+  unsigned version = options.ptxVersion ? options.ptxVersion : arch->ptxVersion;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, arch->name, "+ptx" + std::to_string(version),
+      llvm::TargetOptions(), llvm::Reloc::PIC_));
+}
+
+namespace {
+/// Collects what LLVM reports while it generates code.
+struct Reports {
+  struct Entry {
+    std::string function;
+    std::string message;
+  };
+  SmallVector<Entry> errors;
+  std::string fatal;
+};
+
+class Collector : public llvm::DiagnosticHandler {
+public:
+  explicit Collector(Reports &reports) : reports(reports) {}
+
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    if (info.getSeverity() != llvm::DS_Error) {
+      return true;
+    }
+    Reports::Entry entry;
+    llvm::raw_string_ostream os(entry.message);
+    llvm::DiagnosticPrinterRawOStream printer(os);
+    info.print(printer);
+    if (auto *unsupported =
+            llvm::dyn_cast<llvm::DiagnosticInfoUnsupported>(&info)) {
+      entry.function = unsupported->getFunction().getName().str();
+    }
+    reports.errors.push_back(std::move(entry));
+    return true;
+  }
+
+private:
+  Reports &reports;
+};
+} // namespace
+
+static void handleFatalError(void *reports, const char *reason, bool) {
+  static_cast<Reports *>(reports)->fatal = reason;
+  // Inside CrashRecoveryContext this returns to RunSafely().
+  llvm::sys::Process::Exit(1);
+}
+
+/// Runs `fn`; returns false if LLVM could not come to its end.
+static bool runRecoverably(Reports &reports, llvm::function_ref<void()> fn) {
+  llvm::CrashRecoveryContext::Enable();
+  bool finished;
+  {
+    llvm::ScopedFatalErrorHandler handler(handleFatalError, &reports);
+    llvm::CrashRecoveryContext recovery;
+    finished = recovery.RunSafely(fn);
+  }
+  llvm::CrashRecoveryContext::Disable();
+  return finished;
+}
+
+static LogicalResult emitReports(ModuleOp module, const Reports &reports,
+                                 bool finished) {
+  auto emit = [&](StringRef function, StringRef reason) {
+    Operation *op = module.lookupSymbol(function);
+    auto kernels = getKernels(module);
+    if (!op) {
+      // Most messages do not say which function they are about.
+      op = kernels.empty() ? module.getOperation()
+                           : kernels.front().getOperation();
+    }
+    emitError(op->getLoc())
+        << "expected the NVPTX backend to accept the kernel, but got: "
+        << reason;
+  };
+  for (const Reports::Entry &entry : reports.errors) {
+    emit(entry.function, entry.message);
+  }
+  if (!finished) {
+    emit("", reports.fatal.empty() ? "a crash" : StringRef(reports.fatal));
+  }
+  return success(finished && reports.errors.empty());
+}
+
+FailureOr<std::string> mlir::jfa::emitPTX(ModuleOp module,
+                                          llvm::Module &llvmModule,
+                                          llvm::TargetMachine &machine,
+                                          const PTXOptions &options) {
+  Reports reports;
+  llvmModule.getContext().setDiagnosticHandler(
+      std::make_unique<Collector>(reports));
+  SmallString<0> text;
+  bool unsupported = false;
+  auto generate = [&] {
+    llvm::raw_svector_ostream os(text);
+    llvm::legacy::PassManager passes;
+    unsupported = machine.addPassesToEmitFile(
+        passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile);
+    if (!unsupported) {
+      passes.run(llvmModule);
+    }
+  };
+  bool finished = true;
+  if (options.recoverFromFatalErrors) {
+    finished = runRecoverably(reports, generate);
+  } else {
+    generate();
+  }
+  llvmModule.getContext().setDiagnosticHandler(nullptr);
+  if (unsupported) {
+    return module.emitError("expected the NVPTX backend to write PTX, but it "
+                            "cannot");
+  }
+  if (failed(emitReports(module, reports, finished))) {
+    return failure();
+  }
+  return text.str().str();
+}

@@ -1,0 +1,397 @@
+#!/usr/bin/env python3
+# ===- attention_forward.py - Acceptance of the attention forward *- Python -*-=== #
+#
+# Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===---------------------------------------------------------------------=== #
+"""Checks the attention forward on a GPU against the contract.
+
+Every test prints one line, the last line counts them. Without torch or a GPU
+everything is skipped, loudly, and the exit status is 0.
+"""
+
+import argparse
+import itertools
+import os
+import sys
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "../../lib/Bindings/Python"))
+
+try:
+    import torch
+
+    import jfa
+    from reference import (DEVICE, LENGTHS, NAN, Problem, compare)
+    MISSING = None if torch.cuda.is_available() else "no GPU"
+except ImportError as error:
+    MISSING = str(error)
+
+TESTS = []
+
+
+def test(function):
+    """Registers a generator of (name, check) pairs."""
+    TESTS.append(function)
+    return function
+
+
+# ===--- Helpers ---------------------------------------------------------=== #
+
+
+def with_empties(pairs):
+    """The lengths with every fifth and the last sequence empty."""
+    result = []
+    for pair in pairs:
+        if len(result) % 5 == 4:
+            result.append((0, 0))
+        result.append(pair)
+    return [*result, (0, 0)]
+
+
+def split(pairs):
+    return [q for q, _ in pairs], [k for _, k in pairs]
+
+
+def make_plan(p, **overrides):
+    t = {n: p.shaped(n) for n in "qkv"}
+    t.update(overrides)
+    return jfa.AttentionForwardPlan(
+        t["q"], t["k"], t["v"], p.q_offsets, p.k_offsets, causal=p.causal,
+        scale=p.scale)
+
+
+def run(p, plan=None):
+    """Runs a problem into NaN-filled outputs; returns them by rows."""
+    plan = plan or make_plan(p)
+    o, lse = plan.make_outputs()
+    o.fill_(NAN)
+    lse.fill_(NAN)
+    plan.bind(p.shaped("q"), p.shaped("k"), p.shaped("v"), o, lse, p.q_offsets,
+              p.k_offsets)()
+    torch.cuda.synchronize()
+    return o.reshape(-1, *o.shape[-2:]), lse
+
+
+def check(p, sequences=None):
+    p.make()
+    o, lse = run(p)
+    error, bound = compare(p, o, lse, sequences)
+    if p.mode == "jagged":
+        used = slice(p.o_start[0], p.o_start[-1])
+        outside = torch.ones(o.shape[0], dtype=torch.bool, device=DEVICE)
+        outside[used] = False
+        assert torch.isnan(o[outside]).all(), "o was written outside"
+        assert torch.isnan(lse[:, outside]).all(), "lse was written outside"
+    return f"error {error:.2e} of {bound:.2e}"
+
+
+def expect_refusal(action, argument, outputs=()):
+    for x in outputs:
+        x.fill_(NAN)
+    try:
+        action()
+    except jfa.JFAError as refusal:
+        assert refusal.argument == argument, \
+            f"refused '{refusal.argument}' and not '{argument}': {refusal}"
+        torch.cuda.synchronize()
+        for x in outputs:
+            assert torch.isnan(x).all(), "an output was touched"
+        return str(refusal)
+    raise AssertionError(f"expected '{argument}' to be refused")
+
+
+# ===--- Numbers ---------------------------------------------------------=== #
+
+
+def variants():
+    for dim, causal, dtype in itertools.product(
+            (64, 128), (False, True), (torch.bfloat16, torch.float16)):
+        name = (f"D{dim} {'causal' if causal else 'full'} "
+                f"{str(dtype).split('.')[1]}")
+        yield name, dict(head_dim=dim, causal=causal, dtype=dtype)
+
+
+@test
+def modes():
+    pairs = with_empties(LENGTHS)
+    for name, options in variants():
+        for heads in ((2, 2), (4, 1), (6, 2)):
+            q_len, k_len = split(pairs)
+            yield (f"jagged {name} heads {heads}", lambda o=options, h=heads:
+                   check(Problem("jagged", q_len, k_len, h, lead=37, tail=200,
+                                 **o)))
+        for lq in (1, 100, 128, 300):
+            k_len = [k for _, k in pairs]
+            yield (f"broadcast {name} Lq {lq}", lambda o=options, n=lq, k=k_len:
+                   check(Problem("broadcast", [n] * len(k), k, (4, 2), lead=5,
+                                 tail=200, **o)))
+        for q, k in LENGTHS:
+            yield (f"dense {name} {q}x{k}", lambda o=options, q=q, k=k:
+                   check(Problem("dense", [q] * 3, [k] * 3, (4, 2), **o)))
+
+
+@test
+def inputs():
+    pairs = with_empties(LENGTHS[:-1])
+    for kind in ("x3", "x20", "constant", "outlier", "walk"):
+        for name, options in variants():
+            q_len, k_len = split(pairs)
+            yield (f"{kind} {name}", lambda o=options, k=kind: check(
+                Problem("jagged", q_len, k_len, (4, 2), kind=k, lead=3,
+                        tail=130, **o)))
+    yield ("scale 0.5", lambda: check(
+        Problem("jagged", *split(pairs), (2, 2), scale=0.5)))
+
+
+@test
+def isolation():
+    """NaN and infinities stay in their own sequence."""
+
+    def body(value, causal):
+        q_len, k_len = split(with_empties(LENGTHS[:10]))
+        p = Problem("jagged", q_len, k_len, (4, 2), causal=causal).make()
+        good = run(p)
+        for bad in (3, 7):
+            for name, starts in (("q", p.q_start), ("k", p.k_start),
+                                 ("v", p.k_start)):
+                p.tensors[name][starts[bad]:starts[bad + 1]] = value
+        o, lse = run(p)
+        keep = torch.ones(o.shape[0], dtype=torch.bool, device=DEVICE)
+        for bad in (3, 7):
+            keep[p.o_start[bad]:p.o_start[bad + 1]] = False
+        assert torch.equal(o[keep], good[0][keep])
+        assert torch.equal(lse[:, keep], good[1][:, keep])
+
+    for value, causal in itertools.product((NAN, float("-inf")), (False, True)):
+        yield (f"sequences of {value} {'causal' if causal else 'full'}",
+               lambda v=value, c=causal: body(v, c))
+
+
+@test
+def repeatability():
+
+    def body(dim, causal):
+        p = Problem("jagged", *split(with_empties(LENGTHS)), (4, 2), dim,
+                    causal=causal).make()
+        plan = make_plan(p)
+        first = run(p, plan)
+        for i in range(100):
+            again = run(p, plan)
+            for a, b in zip(first, again):
+                assert torch.equal(a, b), f"launch {i} differs"
+
+    for dim, causal in itertools.product((64, 128), (False, True)):
+        yield (f"100 launches D{dim} {'causal' if causal else 'full'}",
+               lambda d=dim, c=causal: body(d, c))
+
+
+# ===--- Sizes -----------------------------------------------------------=== #
+
+
+@test
+def sizes():
+    g = torch.Generator().manual_seed(3)
+
+    def lengths(count, limit):
+        return torch.randint(0, limit, (count,), generator=g).tolist()
+
+    for causal in (False, True):
+        word = "causal" if causal else "full"
+        yield (f"B=100000 {word}", lambda c=causal: check(
+            Problem("jagged", lengths(100000, 9), lengths(100000, 9), (2, 1),
+                    causal=c, tail=64)))
+    yield ("B=1000000", lambda: check(
+        Problem("jagged", lengths(10**6, 2), lengths(10**6, 2), (1, 1), 64)))
+    yield ("B=100000 broadcast", lambda: check(
+        Problem("broadcast", [3] * 100000, lengths(100000, 9), (2, 1))))
+    # 2^31 elements are 4194304 rows of 4 heads of 128.
+    long = [2048] * 2100 + [1000, 77]
+    some = [0, 1050, 2046, 2047, 2048, 2099, 2100, 2101]
+    for causal in (False, True):
+        yield (f"2^31 elements {'causal' if causal else 'full'}",
+               lambda c=causal: check(
+                   Problem("jagged", long, long, (4, 4), causal=c, tail=64),
+                   some))
+
+
+@test
+def empties():
+
+    def nothing(mode, pairs, heads=(4, 2)):
+        for causal in (False, True):
+            check(Problem(mode, *split(pairs), heads, causal=causal, tail=3))
+
+    yield "no sequence", lambda: nothing("jagged", [])
+    yield "every sequence empty", lambda: nothing("jagged", [(0, 0)] * 7)
+    yield "no queries", lambda: nothing("jagged", [(0, 5), (0, 700)])
+    yield "no keys", lambda: nothing("jagged", [(5, 0), (700, 0)])
+    yield "dense no keys", lambda: nothing("dense", [(300, 0)] * 2)
+    yield "dense no queries", lambda: nothing("dense", [(0, 300)] * 2)
+    yield "broadcast no keys", lambda: nothing("broadcast", [(130, 0)] * 3)
+    yield "broadcast no sequence", lambda: nothing("broadcast", [])
+    yield "more queries than keys", lambda: nothing(
+        "jagged", [(300, 2), (129, 128), (1, 0), (500, 129)])
+
+
+@test
+def strides():
+
+    def views(layout):
+        p = Problem("jagged", *split(with_empties(LENGTHS[:10])), (4, 4),
+                    causal=True).make()
+        rows = max(p.q_rows, p.k_rows)
+        if layout == "qkv":
+            base = torch.full((rows, 3, 4, 128), NAN, dtype=p.dtype,
+                              device=DEVICE)
+            parts = [base[:, i] for i in range(3)]
+        elif layout == "heads first":
+            base = torch.full((3, 4, rows, 128), NAN, dtype=p.dtype,
+                              device=DEVICE)
+            parts = [base[i].transpose(0, 1) for i in range(3)]
+        else:  # rows a MiB apart
+            parts = [torch.as_strided(
+                torch.full((rows << 19,), NAN, dtype=p.dtype, device=DEVICE),
+                (rows, 4, 128), (1 << 19, 128, 1)) for _ in range(3)]
+        for name, part in zip("qkv", parts):
+            part = part[:p.tensors[name].shape[0]]
+            part.copy_(p.tensors[name])
+            p.tensors[name] = part
+        compare(p, *run(p))
+
+    for layout in ("qkv", "heads first", "wide"):
+        yield f"strides {layout}", lambda w=layout: views(w)
+
+
+# ===--- Refusals --------------------------------------------------------=== #
+
+
+@test
+def refusals():
+    pairs = [(64, 128), (128, 192), (10, 20)]
+
+    def good(**options):
+        return Problem("jagged", *split(pairs), (4, 2), **options).make()
+
+    def unsupported_head_dim():
+        p = good(head_dim=96)
+        return expect_refusal(lambda: make_plan(p), "head_dim")
+
+    def wrong_heads():
+        p = Problem("jagged", *split(pairs), (4, 3)).make()
+        return expect_refusal(lambda: make_plan(p), "num_kv_heads")
+
+    def wrong_type(name):
+        p = good()
+        x = p.tensors[name].float()
+        return expect_refusal(lambda: make_plan(p, **{name: x}), name)
+
+    def falling():
+        p = good()
+        p.k_offsets[1] = 300
+        p.k_offsets[2] = 250
+        return expect_refusal(lambda: make_plan(p), "k_offsets")
+
+    def negative():
+        p = good()
+        p.q_offsets[0] = -1
+        return expect_refusal(lambda: make_plan(p), "q_offsets")
+
+    def misaligned_rows(name):
+        p = good()
+        x = p.tensors[name]
+        wide = torch.empty(x.shape[0], x.shape[1] * 128 + 4, dtype=p.dtype,
+                           device=DEVICE)
+        x = torch.as_strided(wide, x.shape, (wide.stride(0), 128, 1))
+        return expect_refusal(lambda: make_plan(p, **{name: x}),
+                              f"{name}_row_stride")
+
+    def at_execution(name, change):
+        p = good()
+        plan = make_plan(p)
+        o, lse = plan.make_outputs()
+        t = dict(q=p.tensors["q"], k=p.tensors["k"], v=p.tensors["v"], o=o,
+                 lse=lse, q_offsets=p.q_offsets, k_offsets=p.k_offsets)
+        argument = change(t) or name
+        return expect_refusal(lambda: plan.bind(**t)(), argument, (o, lse))
+
+    def misalign(name):
+
+        def change(t):
+            x = t[name]
+            t[name] = torch.empty(x.numel() + 8, dtype=x.dtype,
+                                  device=DEVICE)[1:1 + x.numel()].view(x.shape)
+
+        return change
+
+    def drop(name):
+        return lambda t: t.update({name: None})
+
+    def short(t):
+        t["workspace"] = torch.empty(0, dtype=torch.uint8, device=DEVICE)
+        return "workspace_bytes"
+
+    yield "refuses head_dim 96", unsupported_head_dim
+    yield "refuses 3 heads for 4", wrong_heads
+    yield "refuses falling offsets", falling
+    yield "refuses negative offsets", negative
+    for name in "qkv":
+        yield f"refuses {name} in fp32", lambda n=name: wrong_type(n)
+        yield f"refuses rows of {name}", lambda n=name: misaligned_rows(n)
+    for name in "qkvo":
+        yield (f"refuses misaligned {name}",
+               lambda n=name: at_execution(n, misalign(n)))
+    for name in ("q_offsets", "k_offsets"):
+        yield f"refuses no {name}", lambda n=name: at_execution(n, drop(n))
+    yield "refuses a small workspace", lambda: at_execution("workspace", short)
+
+
+# ===--- Running ---------------------------------------------------------=== #
+
+
+def run_all(options):
+    passed = failed = 0
+    for function in TESTS:
+        for name, body in function():
+            if options.filter and options.filter not in name:
+                continue
+            try:
+                note = body() or ""
+                passed += 1
+                print(f"PASS {name} {note}", flush=True)
+            except Exception as error:  # a test that fails must not end the run
+                failed += 1
+                print(f"FAIL {name}: {type(error).__name__}: {error}",
+                      flush=True)
+                if not isinstance(error, AssertionError):
+                    traceback.print_exc()
+                # After an error of the GPU nothing works any more.
+                if "CUDA error" in str(error) or "driver" in str(error):
+                    print("ABORTED: the GPU's context is lost")
+                    return passed, failed
+    return passed, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kernels", help="a bundle to use first")
+    parser.add_argument("--filter", help="only tests whose name has this")
+    options = parser.parse_args()
+    if MISSING:
+        print(f"SKIPPED: the attention forward was not tested: {MISSING}")
+        print("0 passed, 0 failed, all skipped")
+        return 0
+    # References are in fp32, not in its shortened form.
+    torch.backends.cuda.matmul.allow_tf32 = False
+    if options.kernels:
+        jfa.load_kernels(options.kernels)
+    passed, failed = run_all(options)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

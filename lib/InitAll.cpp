@@ -7,6 +7,7 @@
 
 #include "jfa/InitAll.h"
 
+#include "jfa/Conversion/TLXToNVVM/TLXToNVVM.h"
 #include "jfa/Dialect/TLX/IR/TLX.h"
 #include "jfa/Dialect/TLX/Transforms/Passes.h"
 #include "jfa/Pipelines/Pipelines.h"
@@ -26,6 +27,7 @@ void jfa::registerAllDialects(DialectRegistry &registry) {
 }
 
 void jfa::registerAllPasses() {
+  registerTLXToNVVMPasses();
   tlx::registerTLXTransformsPasses();
   registerPipelines();
 }

@@ -1,5 +1,32 @@
 # Rules for the parts of JFA that link MLIR.
 
+option(JFA_PRECOMPILE_HEADERS "Compile MLIR's headers once for all sources" ON)
+
+# Most of the time that a source takes is MLIR's headers.
+if(JFA_PRECOMPILE_HEADERS)
+  file(WRITE "${CMAKE_BINARY_DIR}/jfa_precompiled.cpp" "")
+  add_library(jfa_precompiled OBJECT "${CMAKE_BINARY_DIR}/jfa_precompiled.cpp")
+  target_compile_options(jfa_precompiled PRIVATE -fno-exceptions)
+  target_precompile_headers(jfa_precompiled PRIVATE
+    <mlir/Bytecode/BytecodeOpInterface.h>
+    <mlir/Dialect/Arith/IR/Arith.h>
+    <mlir/Dialect/LLVMIR/LLVMDialect.h>
+    <mlir/Dialect/LLVMIR/NVVMDialect.h>
+    <mlir/Dialect/SCF/IR/SCF.h>
+    <mlir/Interfaces/FunctionInterfaces.h>
+    <mlir/Interfaces/ViewLikeInterface.h>
+    <mlir/IR/BuiltinTypes.h>
+    <mlir/IR/OpImplementation.h>
+    <mlir/Pass/PassManager.h>
+    <mlir/Transforms/DialectConversion.h>)
+endif()
+
+function(jfa_precompile_headers target)
+  if(JFA_PRECOMPILE_HEADERS)
+    target_precompile_headers(${target} REUSE_FROM jfa_precompiled)
+  endif()
+endfunction()
+
 # Adds one of JFA's compiler libraries. MLIR itself always comes from the shared
 # library.
 function(add_jfa_library name)
@@ -9,6 +36,7 @@ function(add_jfa_library name)
   # libMLIR is built without exceptions; a vtable that crosses the boundary must
   # agree on run-time type information, which Debian's package has.
   target_compile_options(${name} PRIVATE -fno-exceptions)
+  jfa_precompile_headers(${name})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

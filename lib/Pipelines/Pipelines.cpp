@@ -11,6 +11,11 @@
 
 #include "jfa/Pipelines/Pipelines.h"
 
+#include "jfa/Conversion/TLXToNVVM/TLXToNVVM.h"
+
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -40,9 +45,17 @@ void jfa::buildSpecializePipeline(OpPassManager &manager,
   addCleanup(kernels);
 }
 
-// TODO(issue-2): assign-layouts, allocate-memory, insert-fences and the
-// conversion join here.
-void jfa::buildTLXToNVVMPipeline(OpPassManager &, const PipelineOptions &) {}
+void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
+                                 const PipelineOptions &) {
+  OpPassManager &kernels = manager.nest<tlx::KernelOp>();
+  kernels.addPass(tlx::createAssignLayoutsPass());
+  manager.addPass(createConvertTLXToNVVMPass());
+  addCleanup(manager);
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createConvertToLLVMPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  addCleanup(manager);
+}
 
 //===----------------------------------------------------------------------===//
 // Registration

@@ -58,6 +58,6 @@ TLXTypeConverter::TLXTypeConverter() {
                               ValueRange inputs,
                               Location loc) -> SmallVector<Value> {
     auto cast = UnrealizedConversionCastOp::create(builder, loc, types, inputs);
-    return llvm::to_vector<4>(cast.getResults());
+    return SmallVector<Value>(cast.getResults());
   });
 }

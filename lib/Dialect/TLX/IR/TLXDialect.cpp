@@ -35,16 +35,6 @@ struct TLXAsmInterface : public OpAsmDialectInterface {
   }
 };
 
-/// Keeps the constants that folding makes inside the task that uses them: a
-/// tile belongs to the threads of its task.
-struct TLXFoldInterface : public DialectFoldInterface {
-  using DialectFoldInterface::DialectFoldInterface;
-
-  bool shouldMaterializeInto(Region *region) const final {
-    return isa<AsyncTaskOp>(region->getParentOp());
-  }
-};
-
 /// Lets the helpers that kernels call be inlined: no op depends on the function
 /// it is in, only on the task, and that stays the same.
 struct TLXInlinerInterface : public DialectInlinerInterface {

@@ -16,8 +16,7 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
 LayoutAttr tlx::getAccumulatorLayout(MLIRContext *context,
-                                     ArrayRef<int64_t> shape,
-                                     int64_t threads) {
+                                     ArrayRef<int64_t> shape, int64_t threads) {
   assert(shape.size() == 2 && threads % 128 == 0);
   SmallVector<LayoutMode> threadModes = {{4, 1, 2}, {8, 0, 1}, {4, 0, 16}};
   int64_t rowsPerStep = threads / 128 * 64;
@@ -213,8 +212,9 @@ RankedTensorType tlx::getTileType(Type type) {
 
 Type tlx::withLayout(Type type, LayoutAttr layout) {
   RankedTensorType tile = getTileType(type).cloneWithEncoding(layout);
-  return isa<PendingType>(type) ? Type(PendingType::get(type.getContext(), tile))
-                                : Type(tile);
+  return isa<PendingType>(type)
+             ? Type(PendingType::get(type.getContext(), tile))
+             : Type(tile);
 }
 
 LayoutAttr tlx::getLayout(Type type) {

@@ -30,7 +30,8 @@ static LogicalResult verifyResult(Operation *op, RankedTensorType source,
     return success();
   }
   InFlightDiagnostic diag = op->emitOpError("expected a result of shape [");
-  llvm::interleaveComma(expected, diag, [&](ExprAttr dim) { diag << dim.str(); });
+  llvm::interleaveComma(expected, diag,
+                        [&](ExprAttr dim) { diag << dim.str(); });
   return diag << "] and element type " << source.getElementType()
               << ", but got " << result;
 }

@@ -1,4 +1,5 @@
-//===- AllocateMemory.cpp - Lay out the shared memory of kernels -*- C++ -*-===//
+//===- AllocateMemory.cpp - Lay out the shared memory of kernels -*- C++
+//-*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,7 +35,8 @@ static constexpr int64_t kBarrierBytes = 8;
 static constexpr int64_t kTotalAlignment = 16;
 
 namespace {
-/// When a reservation is in use: from one to another top-level op of a task's body.
+/// When a reservation is in use: from one to another top-level op of a task's
+/// body.
 struct LiveRange {
   AsyncTaskOp task;
   int64_t first;
@@ -132,8 +134,8 @@ getLiveRange(ArrayRef<Operation *> allocs,
 //===----------------------------------------------------------------------===//
 
 /// One reservation for each buffer and those that alias it.
-static LogicalResult collectBuffers(KernelOp kernel,
-                                    SmallVectorImpl<Reservation> &reservations) {
+static LogicalResult
+collectBuffers(KernelOp kernel, SmallVectorImpl<Reservation> &reservations) {
   llvm::MapVector<Operation *, Reservation> buffers;
   WalkResult walk = kernel.walk([&](LocalAllocOp alloc) -> WalkResult {
     if (alloc->getParentOp() != kernel) {
@@ -162,10 +164,11 @@ static LogicalResult collectBuffers(KernelOp kernel,
   return failure(walk.wasInterrupted());
 }
 
-/// One reservation for the conversions of a task, which follow each other. Replicas
-/// run side by side: for them, only conversions of one size may share, so that
-/// the parts of different replicas never meet.
-static void collectScratch(KernelOp kernel, SmallVectorImpl<Reservation> &reservations) {
+/// One reservation for the conversions of a task, which follow each other.
+/// Replicas run side by side: for them, only conversions of one size may share,
+/// so that the parts of different replicas never meet.
+static void collectScratch(KernelOp kernel,
+                           SmallVectorImpl<Reservation> &reservations) {
   llvm::MapVector<std::pair<Operation *, int64_t>, Reservation> scratch;
   kernel.walk([&](ConvertLayoutOp convert) {
     AsyncTaskOp task = getEnclosingTask(convert);
@@ -185,8 +188,8 @@ static void collectScratch(KernelOp kernel, SmallVectorImpl<Reservation> &reserv
   }
 }
 
-static LogicalResult collectBarriers(KernelOp kernel,
-                                     SmallVectorImpl<Reservation> &reservations) {
+static LogicalResult
+collectBarriers(KernelOp kernel, SmallVectorImpl<Reservation> &reservations) {
   WalkResult walk = kernel.walk([&](AllocBarriersOp alloc) -> WalkResult {
     MBarrierType type = alloc.getBarrier().getType();
     std::optional<int64_t> count = type.getCount().getConstant();
@@ -194,8 +197,12 @@ static LogicalResult collectBarriers(KernelOp kernel,
       return alloc.emitOpError("expected a known number of mbarriers, but got ")
              << type;
     }
-    reservations.push_back({"mbarriers", *count * kBarrierBytes, kBarrierBytes,
-                       std::nullopt, {alloc}, 0});
+    reservations.push_back({"mbarriers",
+                            *count * kBarrierBytes,
+                            kBarrierBytes,
+                            std::nullopt,
+                            {alloc},
+                            0});
     return success();
   });
   return failure(walk.wasInterrupted());
@@ -206,14 +213,15 @@ static LogicalResult collectBarriers(KernelOp kernel,
 //===----------------------------------------------------------------------===//
 
 static bool interfere(const Reservation &a, const Reservation &b) {
-  bool disjoint = a.live && b.live && a.live->task == b.live->task &&
-                  (a.live->last < b.live->first ||
-                   b.live->last < a.live->first);
+  bool disjoint =
+      a.live && b.live && a.live->task == b.live->task &&
+      (a.live->last < b.live->first || b.live->last < a.live->first);
   return !disjoint;
 }
 
 /// The lowest offset at which `reservation` meets none of `placed`.
-static int64_t findOffset(const Reservation &reservation, ArrayRef<Reservation> placed) {
+static int64_t findOffset(const Reservation &reservation,
+                          ArrayRef<Reservation> placed) {
   SmallVector<const Reservation *> obstacles;
   for (const Reservation &other : placed) {
     if (interfere(reservation, other)) {
@@ -228,26 +236,30 @@ static int64_t findOffset(const Reservation &reservation, ArrayRef<Reservation> 
     if (offset + reservation.bytes <= other->offset) {
       break;
     }
-    offset = std::max<int64_t>(
-        offset, llvm::alignTo(other->offset + other->bytes, reservation.alignment));
+    offset =
+        std::max<int64_t>(offset, llvm::alignTo(other->offset + other->bytes,
+                                                reservation.alignment));
   }
   return offset;
 }
 
 /// Sets the offsets; returns the bytes used.
 static int64_t place(MutableArrayRef<Reservation> reservations) {
-  llvm::stable_sort(reservations, [](const Reservation &a, const Reservation &b) {
-    return a.alignment > b.alignment;
-  });
+  llvm::stable_sort(reservations,
+                    [](const Reservation &a, const Reservation &b) {
+                      return a.alignment > b.alignment;
+                    });
   int64_t end = 0;
   for (size_t i = 0; i < reservations.size(); ++i) {
-    reservations[i].offset = findOffset(reservations[i], reservations.take_front(i));
+    reservations[i].offset =
+        findOffset(reservations[i], reservations.take_front(i));
     end = std::max(end, reservations[i].offset + reservations[i].bytes);
   }
   return llvm::alignTo(end, kTotalAlignment);
 }
 
-static LogicalResult verifyLimit(KernelOp kernel, ArrayRef<Reservation> reservations,
+static LogicalResult verifyLimit(KernelOp kernel,
+                                 ArrayRef<Reservation> reservations,
                                  int64_t total, int64_t limit) {
   if (total <= limit) {
     return success();
@@ -260,7 +272,8 @@ static LogicalResult verifyLimit(KernelOp kernel, ArrayRef<Reservation> reservat
   for (const Reservation &reservation : reservations) {
     diag.attachNote(reservation.ops.front()->getLoc())
         << reservation.bytes << " bytes for this "
-        << (reservation.what == "mbarriers" ? "array of mbarriers" : reservation.what);
+        << (reservation.what == "mbarriers" ? "array of mbarriers"
+                                            : reservation.what);
   }
   return diag;
 }
@@ -309,10 +322,9 @@ static LogicalResult allocateMemory(KernelOp kernel, int64_t limit) {
   setOffsets(reservations);
   kernel->setAttr("tlx.shared_memory_bytes",
                   Builder(kernel).getI64IntegerAttr(total));
-  remark::analysis(kernel.getLoc(),
-                   remark::RemarkOpts::name("shared_memory")
-                       .category("memory")
-                       .function(kernel.getName()))
+  remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("shared_memory")
+                                        .category("memory")
+                                        .function(kernel.getName()))
       << std::to_string(total) + " of " + std::to_string(limit) +
              " bytes of shared memory";
   return success();

@@ -46,11 +46,10 @@ static void remarkOnConversion(ConvertLayoutOp convert, Operation *user) {
   auto options = remark::RemarkOpts::name("convert_layout")
                      .category("layout")
                      .function(convert->getParentOfType<KernelOp>().getName());
-  std::string what =
-      "converting " +
-      debugString(RankedTensorType::get(tile.getShape(),
-                                        tile.getElementType())) +
-      " for '" + user->getName().getStringRef().str() + "' ";
+  std::string what = "converting " +
+                     debugString(RankedTensorType::get(tile.getShape(),
+                                                       tile.getElementType())) +
+                     " for '" + user->getName().getStringRef().str() + "' ";
   switch (movement) {
   case ElementMovement::WithinThreads:
     remark::analysis(convert.getLoc(), options)
@@ -209,8 +208,7 @@ Value LayoutRewriter::remake(Operation *op, LayoutAttr layout,
   return result;
 }
 
-Value LayoutRewriter::convert(Value value, LayoutAttr layout,
-                              Operation *user) {
+Value LayoutRewriter::convert(Value value, LayoutAttr layout, Operation *user) {
   // Next to the tile rather than to its use: once for all uses, and outside of
   // the loops that it is used in.
   builder.setInsertionPointAfterValue(value);
@@ -293,9 +291,8 @@ struct AssignLayoutsPass
     if (failed(checkOutsideTasks(getOperation()))) {
       return signalPassFailure();
     }
-    WalkResult walk = getOperation().walk([](AsyncTaskOp task) {
-      return WalkResult(assignLayouts(task));
-    });
+    WalkResult walk = getOperation().walk(
+        [](AsyncTaskOp task) { return WalkResult(assignLayouts(task)); });
     if (walk.wasInterrupted()) {
       signalPassFailure();
     }

@@ -25,8 +25,7 @@ LocalAllocOp tlx::getStorage(LocalAllocOp alloc) {
   return alloc;
 }
 
-bool tlx::visitBufferUses(Value buffer,
-                          function_ref<bool(OpOperand &)> visit) {
+bool tlx::visitBufferUses(Value buffer, function_ref<bool(OpOperand &)> visit) {
   return llvm::all_of(buffer.getUses(), [&](OpOperand &use) {
     if (isa<LocalAllocOp>(use.getOwner())) {
       return true; // `alias`

@@ -16,6 +16,7 @@
 
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
+#include <array>
 
 namespace mlir::jfa::tlx {
 #define GEN_PASS_DEF_INSERTFENCESPASS
@@ -82,9 +83,7 @@ struct BufferSet {
 
   void insert(Value buffer) { allocs.insert(getAllocation(buffer)); }
 
-  bool mayContain(Value buffer) const {
-    return mayMeet(getAllocation(buffer));
-  }
+  bool mayContain(Value buffer) const { return mayMeet(getAllocation(buffer)); }
   bool mayMeet(const BufferSet &other) const {
     return llvm::any_of(other.allocs, [&](Operation *alloc) {
       return mayMeet(cast_or_null<LocalAllocOp>(alloc));
@@ -164,18 +163,25 @@ private:
 // Barriers between the threads of a task
 //===----------------------------------------------------------------------===//
 
+/// The newest products that tlx.async_dot_wait can leave in flight.
+constexpr unsigned kMaxPending = 7;
+
 /// Keeps apart what different threads of a task do to the same bytes.
 struct BarrierAnalysis {
   struct State {
     /// Accessed by some threads since all of them last met.
     BufferSet read, written;
-    /// Read by matrix products that the task has not waited for.
-    BufferSet inFlight;
+    /// Read by the matrix products in flight, the newest first; the last entry
+    /// stands for all older ones too.
+    std::array<BufferSet, kMaxPending + 1> inFlight;
 
     bool join(const State &other) {
-      bool readChanged = read.join(other.read);
-      bool writtenChanged = written.join(other.written);
-      return inFlight.join(other.inFlight) || readChanged || writtenChanged;
+      bool changed = read.join(other.read);
+      changed |= written.join(other.written);
+      for (auto [own, others] : llvm::zip_equal(inFlight, other.inFlight)) {
+        changed |= own.join(others);
+      }
+      return changed;
     }
   };
 
@@ -192,12 +198,16 @@ struct BarrierAnalysis {
       }
       meet(state);
     }
-    if (accesses.empty() && writesResource<DotGroupResource>(op)) {
-      // Products are done when this returns, in each warp for itself.
-      state.read.join(state.inFlight);
+    if (auto wait = dyn_cast<AsyncDotWaitOp>(op)) {
+      complete(wait.getPending(), state);
+    } else if (writesResource<DotGroupResource>(op)) {
+      start(accesses, state);
     }
     for (const BufferAccess &access : accesses) {
-      remember(access, state);
+      if (access.proxy == Proxy::Generic) {
+        (access.isWrite ? state.written : state.read)
+            .insert(access.buffer->get());
+      }
     }
   }
 
@@ -213,12 +223,24 @@ private:
            (access.isWrite && state.read.mayContain(buffer));
   }
 
-  static void remember(const BufferAccess &access, State &state) {
-    Value buffer = access.buffer->get();
-    if (access.proxy == Proxy::Generic) {
-      (access.isWrite ? state.written : state.read).insert(buffer);
-    } else if (writesResource<DotGroupResource>(access.buffer->getOwner())) {
-      state.inFlight.insert(buffer);
+  static void start(ArrayRef<BufferAccess> product, State &state) {
+    state.inFlight[kMaxPending].join(state.inFlight[kMaxPending - 1]);
+    std::copy_backward(state.inFlight.begin(),
+                       state.inFlight.begin() + kMaxPending - 1,
+                       state.inFlight.begin() + kMaxPending);
+    state.inFlight.front() = {};
+    for (const BufferAccess &access : product) {
+      state.inFlight.front().insert(access.buffer->get());
+    }
+  }
+
+  /// All but the newest `pending` products have read their buffers, as far as
+  /// the warp that waits is concerned: other warps may still be reading.
+  static void complete(unsigned pending, State &state) {
+    for (BufferSet &product :
+         llvm::drop_begin(MutableArrayRef(state.inFlight), pending)) {
+      state.read.join(product);
+      product = {};
     }
   }
 };

@@ -104,10 +104,9 @@ LayoutAttr tlx::getNeededLayout(OpOperand &use, int64_t threads,
   }
   for (OpResult result : op->getResults()) {
     LayoutAttr layout = layoutOf(result);
-    LayoutAttr needed =
-        layout ? tileOp.inferOperandLayout(result.getResultNumber(), layout,
-                                           operand)
-               : LayoutAttr();
+    LayoutAttr needed = layout ? tileOp.inferOperandLayout(
+                                     result.getResultNumber(), layout, operand)
+                               : LayoutAttr();
     if (needed) {
       return needed;
     }
@@ -127,9 +126,9 @@ LayoutAttr tlx::getNaturalLayout(OpResult result, int64_t threads,
                             ? layoutOf(operand.get())
                             : LayoutAttr();
     LayoutAttr natural =
-        layout ? op.inferResultLayout(operand.getOperandNumber(), layout,
-                                      number)
-               : LayoutAttr();
+        layout
+            ? op.inferResultLayout(operand.getOperandNumber(), layout, number)
+            : LayoutAttr();
     if (natural) {
       return natural;
     }
@@ -148,7 +147,8 @@ LayoutPropagation::LayoutPropagation(AsyncTaskOp task)
 static LogicalResult verifyTile(Value value, RankedTensorType tile,
                                 int64_t threads) {
   if (!tile.hasStaticShape() ||
-      llvm::any_of(tile.getShape(), [](int64_t extent) { return extent < 1; })) {
+      llvm::any_of(tile.getShape(),
+                   [](int64_t extent) { return extent < 1; })) {
     return emitError(value.getLoc(), "expected a tile of static extents of at "
                                      "least 1, but got ")
            << tile;
@@ -163,9 +163,10 @@ static LogicalResult verifyTile(Value value, RankedTensorType tile,
 
 /// Checks that the rules say something about `op`.
 static LogicalResult verifyOp(Operation *op) {
-  bool hasTile = hasTileOperand(op) ||
-                 llvm::any_of(op->getResultTypes(), getTileType);
-  if (!hasTile || !sharesLayouts(op) || isa_and_nonnull<TLXDialect>(op->getDialect()) ||
+  bool hasTile =
+      hasTileOperand(op) || llvm::any_of(op->getResultTypes(), getTileType);
+  if (!hasTile || !sharesLayouts(op) ||
+      isa_and_nonnull<TLXDialect>(op->getDialect()) ||
       op->hasTrait<OpTrait::Elementwise>() ||
       op->hasTrait<OpTrait::ConstantLike>()) {
     return success();

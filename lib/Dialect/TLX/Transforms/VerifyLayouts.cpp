@@ -31,7 +31,8 @@ static LogicalResult verifyTiles(ValueRange values, int64_t threads) {
     }
     LayoutAttr layout = layoutOf(value);
     if (!layout) {
-      return emitError(value.getLoc(), "expected a tile with a layout, but got ")
+      return emitError(value.getLoc(),
+                       "expected a tile with a layout, but got ")
              << value.getType();
     }
     if (layout.getNumThreads() != threads) {
@@ -97,19 +98,20 @@ static LogicalResult verifyResults(TileOpInterface op, int64_t threads) {
 
 LogicalResult tlx::verifyLayouts(AsyncTaskOp task) {
   int64_t threads = task.getNumWarps() * 32;
-  WalkResult walk = task.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (failed(verifyTiles(op->getResults(), threads)) ||
-        failed(verifyOperands(op, threads))) {
-      return WalkResult::interrupt();
-    }
-    for (Region &region : op->getRegions()) {
-      if (failed(verifyTiles(region.getArguments(), threads))) {
-        return WalkResult::interrupt();
-      }
-    }
-    auto tileOp = dyn_cast<TileOpInterface>(op);
-    return WalkResult(tileOp ? verifyResults(tileOp, threads) : success());
-  });
+  WalkResult walk =
+      task.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+        if (failed(verifyTiles(op->getResults(), threads)) ||
+            failed(verifyOperands(op, threads))) {
+          return WalkResult::interrupt();
+        }
+        for (Region &region : op->getRegions()) {
+          if (failed(verifyTiles(region.getArguments(), threads))) {
+            return WalkResult::interrupt();
+          }
+        }
+        auto tileOp = dyn_cast<TileOpInterface>(op);
+        return WalkResult(tileOp ? verifyResults(tileOp, threads) : success());
+      });
   return failure(walk.wasInterrupted());
 }
 
@@ -119,9 +121,8 @@ struct VerifyLayoutsPass
   using Base::Base;
 
   void runOnOperation() override {
-    WalkResult walk = getOperation().walk([](AsyncTaskOp task) {
-      return WalkResult(verifyLayouts(task));
-    });
+    WalkResult walk = getOperation().walk(
+        [](AsyncTaskOp task) { return WalkResult(verifyLayouts(task)); });
     if (walk.wasInterrupted()) {
       signalPassFailure();
     }

@@ -225,7 +225,7 @@ def AllocateMemoryPass
     Buffers live as long as the kernel. They share storage if `alias` says so,
     or if they are used by the same task, which has one replica, through the
     generic proxy only and in different top-level ops of its body: then
-    `tlx-insert-fences` keeps their accesses apart.
+    `tlx-insert-fences`, which has to come later, keeps their accesses apart.
 
     More than `limit` bytes are an error that lists every buffer.
 

@@ -126,7 +126,7 @@ tlx.kernel @small_source_moves(%in: !tlx.ptr<f32>, %n: i32) {
   }
 }
 
-// Constants that folding makes stay in the task.
+// Unused tiles outside of tasks go.
 // CHECK-LABEL: @unused_outside
 tlx.kernel @unused_outside() {
   // CHECK-NOT: arith.constant

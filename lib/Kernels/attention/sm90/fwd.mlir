@@ -161,7 +161,8 @@ tlx.kernel @attention_fwd(
   tlx.async_tasks {
     // `count` runs over all blocks that this CTA loads, `tile` over its tiles.
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
-      // Items are read one ahead, so that nobody waits for them.
+      // Items are read one ahead, while the last products run, so that nobody
+      // waits for them and no register holds them in the loop over keys.
       %first:7 = func.call @decode(
           %first_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
           %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
@@ -171,17 +172,14 @@ tlx.kernel @attention_fwd(
                     %q_len = %first#3, %o_start = %first#4, %k_start = %first#5, %k_len = %first#6)
           -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
         %item_1 = arith.addi %item, %c1 : i32
-        %ahead:7 = func.call @decode(
-            %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
         %row_end = arith.addi %row, %block_m : i32
         %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
         %kv_head = arith.divui %head, %heads_per_group : i32
 
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
-        %next:2 = scf.if %has_keys -> (i32, i32) {
+        %next:9 = scf.if %has_keys
+            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) {
           %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
           %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
           tlx.barrier_wait %k_empty[%slot0], %phase0 producer : !ring
@@ -218,6 +216,10 @@ tlx.kernel @attention_fwd(
                 : !kv_tensor, !kv_buffer, !ring
             scf.yield %n1 : i32
           }
+          %ahead:7 = func.call @decode(
+              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
           %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
           %blocks_1 = arith.subi %blocks, %c1 : i32
           %v_row = arith.muli %blocks_1, %block_n : i32
@@ -230,12 +232,8 @@ tlx.kernel @attention_fwd(
 
           %next_count = arith.addi %last, %c1 : i32
           %next_tile = arith.addi %tile, %c1 : i32
-          scf.yield %next_count, %next_tile : i32, i32
-        } else {
-          scf.yield %count, %tile : i32, i32
-        }
-        scf.yield %next#0, %next#1, %ahead#0, %ahead#1, %ahead#2, %ahead#3,
-            %ahead#4, %ahead#5, %ahead#6
+          scf.yield %next#0, %next#1, %next#2, %next#3, %next#4, %next#5,
+            %next#6, %next#7, %next#8
             : i32, i32, i32, i32, i32, i32, i32, i32, i32
       }
     }
@@ -271,7 +269,8 @@ tlx.kernel @attention_fwd(
         }
       }
 
-      // Items are read one ahead, so that nobody waits for them.
+      // Items are read one ahead, while the last products run, so that nobody
+      // waits for them and no register holds them in the loop over keys.
       %first:7 = func.call @decode(
           %first_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
           %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
@@ -281,10 +280,6 @@ tlx.kernel @attention_fwd(
                     %q_len = %first#3, %o_start = %first#4, %k_start = %first#5, %k_len = %first#6)
           -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
         %item_1 = arith.addi %item, %c1 : i32
-        %ahead:7 = func.call @decode(
-            %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
         %row_end = arith.addi %tile_row, %block_m : i32
         %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
@@ -320,8 +315,8 @@ tlx.kernel @attention_fwd(
         %none = tlx.splat %c0 : i32 -> tensor<64xi32>
         %sees_key = arith.cmpi sgt, %limit, %none : tensor<64xi32>
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
-        %o_16, %lse_rows, %next_count, %next_tile = scf.if %has_keys
-            -> (!output_16, tensor<64xf32>, i32, i32) {
+        %o_16, %lse_rows, %next:9 = scf.if %has_keys
+            -> (!output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32) {
           // Block 0.
           %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
           tlx.barrier_wait %q_full, %q_phase : !once
@@ -433,6 +428,11 @@ tlx.kernel @attention_fwd(
                   !output
           }
 
+          %ahead:7 = func.call @decode(
+              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+
           // The last values, then O / l and the log-sum-exp.
           %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
           %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
@@ -465,12 +465,18 @@ tlx.kernel @attention_fwd(
               : tensor<64xi1>, tensor<64xf32>
           %count_out = arith.addi %last, %c1 : i32
           %tile_out = arith.addi %tile, %c1 : i32
-          scf.yield %o_seen, %lse_final, %count_out, %tile_out
-              : !output_16, tensor<64xf32>, i32, i32
+          scf.yield %o_seen, %lse_final, %count_out, %tile_out, %ahead#0, %ahead#1,
+              %ahead#2, %ahead#3, %ahead#4, %ahead#5, %ahead#6
+              : !output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32
         } else {
+          %ahead:7 = func.call @decode(
+              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
           %nothing = arith.truncf %no_output : !output to !output_16
-          scf.yield %nothing, %no_lse, %count, %tile
-              : !output_16, tensor<64xf32>, i32, i32
+          scf.yield %nothing, %no_lse, %count, %tile, %ahead#0, %ahead#1, %ahead#2,
+              %ahead#3, %ahead#4, %ahead#5, %ahead#6
+              : !output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32
         }
 
         // The copy of the tile before has to have left the buffer.

@@ -232,9 +232,18 @@ tlx.kernel @attention_fwd(
 
           %next_count = arith.addi %last, %c1 : i32
           %next_tile = arith.addi %tile, %c1 : i32
-          scf.yield %next#0, %next#1, %next#2, %next#3, %next#4, %next#5,
-            %next#6, %next#7, %next#8
-            : i32, i32, i32, i32, i32, i32, i32, i32, i32
+          scf.yield %next_count, %next_tile, %ahead#0, %ahead#1, %ahead#2, %ahead#3,
+              %ahead#4, %ahead#5, %ahead#6 : i32, i32, i32, i32, i32, i32, i32, i32, i32
+        } else {
+          %ahead:7 = func.call @decode(
+              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          scf.yield %count, %tile, %ahead#0, %ahead#1, %ahead#2, %ahead#3, %ahead#4,
+              %ahead#5, %ahead#6 : i32, i32, i32, i32, i32, i32, i32, i32, i32
+        }
+        scf.yield %next#0, %next#1, %next#2, %next#3, %next#4, %next#5, %next#6,
+            %next#7, %next#8 : i32, i32, i32, i32, i32, i32, i32, i32, i32
       }
     }
 
@@ -270,30 +279,30 @@ tlx.kernel @attention_fwd(
       }
 
       // Items are read one ahead, while the last products run, so that nobody
-      // waits for them and no register holds them in the loop over keys.
+      // waits for them. What a tile needs only after the loop over keys is read
+      // again there rather than kept in registers.
       %first:7 = func.call @decode(
           %first_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
           %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
           i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-      %end:9 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%count = %c0, %tile = %c0, %head = %first#0, %tile_row = %first#1, %q_start = %first#2,
-                    %q_len = %first#3, %o_start = %first#4, %k_start = %first#5, %k_len = %first#6)
-          -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
+      %end:5 = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0, %tile = %c0, %tile_row = %first#1,
+                    %q_len_0 = %first#3, %k_len = %first#6)
+          -> (i32, i32, i32, i32, i32) : i32 {
         %item_1 = arith.addi %item, %c1 : i32
         %row_end = arith.addi %tile_row, %block_m : i32
-        %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
+        %blocks = func.call @count_blocks(%row_end, %q_len_0, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
-        %row = arith.addi %tile_row, %first_row : i32
-        %rows_0 = tlx.splat %row : i32 -> tensor<64xi32>
-        %rows = arith.addi %rows_0, %row_in_tile : tensor<64xi32>
+        %row_0 = arith.addi %tile_row, %first_row : i32
 
         // A row sees the keys before its limit. The first block in which some
         // row of this replica does not see all keys is the first masked one.
-        %shift = arith.subi %k_len, %q_len : i32
+        %shift = arith.subi %k_len, %q_len_0 : i32
         %limit = scf.if %causal -> (tensor<64xi32>) {
           %shift_1 = arith.addi %shift, %c1 : i32
-          %beyond = tlx.splat %shift_1 : i32 -> tensor<64xi32>
-          %diagonal = arith.addi %rows, %beyond : tensor<64xi32>
+          %first_beyond = arith.addi %shift_1, %row_0 : i32
+          %beyond = tlx.splat %first_beyond : i32 -> tensor<64xi32>
+          %diagonal = arith.addi %row_in_tile, %beyond : tensor<64xi32>
           %length = tlx.splat %k_len : i32 -> tensor<64xi32>
           %least = arith.minsi %diagonal, %length : tensor<64xi32>
           scf.yield %least : tensor<64xi32>
@@ -303,7 +312,7 @@ tlx.kernel @attention_fwd(
         }
         %first_limit = scf.if %causal -> (i32) {
           %shift_1 = arith.addi %shift, %c1 : i32
-          %diagonal = arith.addi %row, %shift_1 : i32
+          %diagonal = arith.addi %row_0, %shift_1 : i32
           %least = arith.minsi %diagonal, %k_len : i32
           %positive = arith.maxsi %least, %c0 : i32
           scf.yield %positive : i32
@@ -428,6 +437,11 @@ tlx.kernel @attention_fwd(
                   !output
           }
 
+
+          %now:7 = func.call @decode(
+              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
           %ahead:7 = func.call @decode(
               %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
               %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
@@ -465,40 +479,47 @@ tlx.kernel @attention_fwd(
               : tensor<64xi1>, tensor<64xf32>
           %count_out = arith.addi %last, %c1 : i32
           %tile_out = arith.addi %tile, %c1 : i32
-          scf.yield %o_seen, %lse_final, %count_out, %tile_out, %ahead#0, %ahead#1,
-              %ahead#2, %ahead#3, %ahead#4, %ahead#5, %ahead#6
+          scf.yield %o_seen, %lse_final, %count_out, %tile_out, %now#0, %now#1,
+              %now#3, %now#4, %ahead#1, %ahead#3, %ahead#6
               : !output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32
         } else {
+          %now:7 = func.call @decode(
+              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
           %ahead:7 = func.call @decode(
               %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
               %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
               i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
           %nothing = arith.truncf %no_output : !output to !output_16
-          scf.yield %nothing, %no_lse, %count, %tile, %ahead#0, %ahead#1, %ahead#2,
-              %ahead#3, %ahead#4, %ahead#5, %ahead#6
+          scf.yield %nothing, %no_lse, %count, %tile, %now#0, %now#1,
+              %now#3, %now#4, %ahead#1, %ahead#3, %ahead#6
               : !output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32
         }
+
+        %row = arith.addi %next#3, %first_row : i32
+        %rows_0 = tlx.splat %row : i32 -> tensor<64xi32>
+        %rows = arith.addi %rows_0, %row_in_tile : tensor<64xi32>
 
         // The copy of the tile before has to have left the buffer.
         tlx.async_descriptor_store_wait pending(0)
         tlx.local_store %o_16, %o_tile : !output_16, !o_buffer
-        tlx.async_descriptor_store %o[%row, %head, %c0] segment(%o_start, %q_len),
+        tlx.async_descriptor_store %o[%row, %next#2, %c0] segment(%next#5, %next#4),
             %o_tile : !o_tensor, !o_buffer
 
-        %head_64 = arith.extui %head : i32 to i64
+        %head_64 = arith.extui %next#2 : i32 to i64
         %lse_row = arith.muli %head_64, %lse_stride : i64
-        %o_start_64 = arith.extui %o_start : i32 to i64
+        %o_start_64 = arith.extui %next#5 : i32 to i64
         %lse_begin = arith.addi %lse_row, %o_start_64 : i64
         %lse_begins = tlx.splat %lse_begin : i64 -> tensor<64xi64>
         %rows_64 = arith.extui %rows : tensor<64xi32> to tensor<64xi64>
         %lse_index = arith.addi %lse_begins, %rows_64 : tensor<64xi64>
-        %q_end = tlx.splat %q_len : i32 -> tensor<64xi32>
+        %q_end = tlx.splat %next#4 : i32 -> tensor<64xi32>
         %row_exists = arith.cmpi slt, %rows, %q_end : tensor<64xi32>
         tlx.global_store %lse_rows, %lse[%lse_index] mask %row_exists
             : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi64> mask tensor<64xi1>
-        scf.yield %next_count, %next_tile, %ahead#0, %ahead#1, %ahead#2, %ahead#3,
-            %ahead#4, %ahead#5, %ahead#6
-            : i32, i32, i32, i32, i32, i32, i32, i32, i32
+        scf.yield %next#0, %next#1, %next#6, %next#7, %next#8
+            : i32, i32, i32, i32, i32
       }
       // Shared memory has to outlive the last copy out of it.
       tlx.async_descriptor_store_wait pending(0)

@@ -263,6 +263,46 @@ struct IotaLowering : public OpConversionPattern<IotaOp> {
   }
 };
 
+struct PrefixMaskLowering : public OpConversionPattern<PrefixMaskOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(PrefixMaskOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    FailureOr<TaskThreads> task = getTaskThreads(op);
+    if (failed(task)) {
+      return failure();
+    }
+    LoweringBuilder b(rewriter, op.getLoc());
+    RankedTensorType tile = op.getResult().getType();
+    LayoutAttr layout = getLayout(tile);
+    Value thread = threadCoordinate(b, layout, *task, op.getDim());
+    // The limit as this thread's registers see it, which leaves a comparison
+    // with a constant for each. No limit below 0 differs from 0, so that the
+    // subtraction cannot wrap.
+    SmallVector<Value> limits;
+    for (Value limit : adaptor.getLimit()) {
+      Value positive = b.create<arith::MaxSIOp>(limit, b.i32(0));
+      limits.push_back(b.create<arith::SubIOp>(positive, thread));
+    }
+    RegisterMap from(op.getLimit().getType());
+    SmallVector<Value> masks;
+    for (int64_t i = 0; i < layout.getNumRegisters(); ++i) {
+      SmallVector<int64_t> offset = getRegisterOffset(layout, tile.getRank(), i);
+      int64_t along = offset[op.getDim()];
+      offset.erase(offset.begin() + op.getDim());
+      std::optional<int64_t> reg = from.find(offset);
+      if (!reg) {
+        return failure();
+      }
+      masks.push_back(b.create<arith::CmpIOp>(arith::CmpIPredicate::sgt,
+                                              limits[*reg], b.i32(along)));
+    }
+    rewriter.replaceOpWithMultiple(op, {masks});
+    return success();
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // ConvertLayoutOp
 //===----------------------------------------------------------------------===//
@@ -496,7 +536,7 @@ struct InMaskedTailLowering : public OpConversionPattern<InMaskedTailOp> {
 void tlx::populateTileToNVVMPatterns(const TLXTypeConverter &converter,
                                      RewritePatternSet &patterns) {
   patterns.add<ReduceLowering, PartialReduceLowering, ExpandDimsLowering,
-               BroadcastLowering, SplatLowering, IotaLowering,
+               BroadcastLowering, SplatLowering, IotaLowering, PrefixMaskLowering,
                ConvertLayoutLowering, GlobalLoadLowering, GlobalStoreLowering,
                InMaskedTailLowering>(converter, patterns.getContext());
 }

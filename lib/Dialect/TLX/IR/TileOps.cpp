@@ -152,6 +152,27 @@ LogicalResult IotaOp::verify() {
   return verifyDim(*this, int32_t(getDim()), getResult().getType().getRank());
 }
 
+LogicalResult PrefixMaskOp::verify() {
+  RankedTensorType result = getResult().getType();
+  if (failed(verifyDim(*this, int32_t(getDim()), result.getRank()))) {
+    return failure();
+  }
+  SmallVector<ExprAttr> expected = getTileDims(result);
+  expected.erase(expected.begin() + getDim());
+  if (getTileDims(getLimit().getType()) == expected) {
+    return success();
+  }
+  return emitOpError("expected limits of the shape of the result without "
+                     "dimension ")
+         << getDim() << ", but got " << getLimit().getType() << " for "
+         << result;
+}
+
+LayoutAttr PrefixMaskOp::inferOperandLayout(unsigned, LayoutAttr layout,
+                                            unsigned) {
+  return dropDim(layout, getDim());
+}
+
 LogicalResult SplatOp::verify() {
   if (getResult().getType().getElementType() == getScalar().getType()) {
     return success();

@@ -48,7 +48,6 @@
 !once = !tlx.mbarrier<[1]>
 
 !scores = tensor<64x?xf32, #tlx.dims<[64, BLOCK_N], ELEMENT>>
-!columns = tensor<64x?xi32, #tlx.dims<[64, BLOCK_N], ELEMENT>>
 !seen = tensor<64x?xi1, #tlx.dims<[64, BLOCK_N], ELEMENT>>
 !row_seen = tensor<64x?xi1, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 !weights = tensor<64x?xbf16, #tlx.dims<[64, BLOCK_N], ELEMENT>>
@@ -262,7 +261,6 @@ tlx.kernel @attention_fwd(
       %masked_score = tlx.splat %minus_infinity : f32 -> !scores
       %no_output = tlx.splat %zero : f32 -> !output
       %no_lse = tlx.splat %minus_infinity : f32 -> tensor<64xf32>
-      %column = tlx.iota dim 1 : !columns
       %row_in_tile = tlx.iota dim 0 : tensor<64xi32>
 
       // Turns are named barriers 1 to the number of replicas; whoever is last
@@ -344,9 +342,7 @@ tlx.kernel @attention_fwd(
           tlx.barrier_arrive %k_empty[%slot0] : !ring
           %mask0 = arith.cmpi sge, %c0, %first_masked : i32
           %s0 = scf.if %mask0 -> (!scores) {
-            %limit_c = tlx.expand_dims %limit dim 1 : tensor<64xi32> -> tensor<64x1xi32>
-            %limits = tlx.broadcast %limit_c : tensor<64x1xi32> -> !columns
-            %seen = arith.cmpi slt, %column, %limits : !columns
+            %seen = tlx.prefix_mask %limit dim 1 : tensor<64xi32> -> !seen
             %masked = arith.select %seen, %s0_all, %masked_score
                 : !seen, !scores
             scf.yield %masked : !scores
@@ -401,9 +397,7 @@ tlx.kernel @attention_fwd(
               %begin = arith.muli %j, %block_n : i32
               %begins = tlx.splat %begin : i32 -> tensor<64xi32>
               %within = arith.subi %limit, %begins : tensor<64xi32>
-              %within_c = tlx.expand_dims %within dim 1 : tensor<64xi32> -> tensor<64x1xi32>
-              %limits = tlx.broadcast %within_c : tensor<64x1xi32> -> !columns
-              %seen = arith.cmpi slt, %column, %limits : !columns
+              %seen = tlx.prefix_mask %within dim 1 : tensor<64xi32> -> !seen
               %masked = arith.select %seen, %s_all, %masked_score
                   : !seen, !scores
               scf.yield %masked : !scores

@@ -129,6 +129,29 @@ def TLX_IotaOp : TLX_TileOp<"iota"> {
   let hasVerifier = 1;
 }
 
+def TLX_PrefixMaskOp : TLX_TileOp<"prefix_mask", [
+    "inferOperandLayout"]> {
+  let summary = "Which elements come before a limit along a dimension";
+  let description = [{
+    Element `c` along `dim` is true where `c < limit` of its place in the other
+    dimensions. It says the same as comparing an `iota` with a broadcast, and
+    costs one comparison with a constant for each element.
+
+    Example:
+
+    ```mlir
+    %limit = arith.constant dense<100> : tensor<64xi32>
+    %mask = tlx.prefix_mask %limit dim 1 : tensor<64xi32> -> tensor<64x128xi1>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[I32]>:$limit, I32Attr:$dim);
+  let results = (outs RankedTensorOf<[I1]>:$result);
+  let assemblyFormat = [{
+    $limit `dim` $dim attr-dict `:` type($limit) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def TLX_SplatOp : TLX_TileOp<"splat"> {
   let summary = "A tile whose elements are all one scalar";
   let description = [{

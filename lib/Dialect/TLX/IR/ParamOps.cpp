@@ -254,9 +254,8 @@ ParamOp::parseBinding(StringRef text,
   }
   bool isListed = getLegalValuesAttr() || getLegalRangeAttr();
   InFlightDiagnostic diag = emitError();
-  diag << "expected '" << getName() << "' to be "
-       << (isListed ? "one of " : "") << describeLegalValues() << ", but got '"
-       << text << "'";
+  diag << "expected '" << getName() << "' to be " << (isListed ? "one of " : "")
+       << describeLegalValues() << ", but got '" << text << "'";
   diag.attachNote(getLoc()) << "declared here";
   return failure();
 }

@@ -99,8 +99,8 @@ typedef struct jfaKernelFacts {
   int32_t stack_bytes;
   /** Only from a plan; zero otherwise. */
   int32_t grid[3];
-  /** Query tiles, over all sequences of one head. Only from a plan. */
-  int64_t num_tiles;
+  /** Query tiles of all sequences and heads. Only from a plan. */
+  int64_t num_items;
 } jfaKernelFacts;
 
 /** The number of kernels that are embedded or loaded, and one of them;

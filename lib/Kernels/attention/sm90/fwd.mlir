@@ -4,8 +4,8 @@
 //     S = scale Q K^T      P = softmax(S) over the keys a row sees
 //     O = P V              lse = ln sum exp(S)
 //
-// A persistent CTA takes query tiles of BLOCK_M rows from a work list that the
-// host has balanced. The sequence of a tile bounds every copy (ragged tensor
+// A persistent CTA takes query tiles of BLOCK_M rows, in the order that the host
+// has balanced: items item_starts[cta] to item_starts[cta + 1] of the work list. The sequence of a tile bounds every copy (ragged tensor
 // maps), so rows past its end are zero on the way in and dropped on the way out.
 //
 //   role      warps             does
@@ -55,22 +55,22 @@
 !output = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 !output_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 
-// The sequence and the query rows of a work item. Items count heads slowest, so
-// that CTAs working at the same time share keys and values in the L2 cache.
+// A work item: the sequence, first query row and head of a tile, and where they
+// lie. Items are four 32-bit integers; the host deals them to the CTAs.
 func.func private @decode(
-    %item: i32, %tiles: !tlx.ptr<i32>, %num_tiles: i32,
-    %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>, %q_length: i32,
-    %k_length: i32, %jagged: i1, %broadcast_query: i1)
-    -> (i32, i32, i32, i32, i32, i32, i32) {
+    %item: i32, %items: !tlx.ptr<i32>, %q_offsets: !tlx.ptr<i32>,
+    %k_offsets: !tlx.ptr<i32>, %q_length: i32, %k_length: i32, %jagged: i1,
+    %broadcast_query: i1) -> (i32, i32, i32, i32, i32, i32, i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c2 = arith.constant 2 : i32
-  %head = arith.divui %item, %num_tiles : i32
-  %entry = arith.remui %item, %num_tiles : i32
-  %at = arith.muli %entry, %c2 : i32
+  %c4 = arith.constant 4 : i32
+  %at = arith.muli %item, %c4 : i32
   %at1 = arith.addi %at, %c1 : i32
-  %sequence = tlx.global_load %tiles[%at] : !tlx.ptr<i32>, i32 -> i32
-  %row = tlx.global_load %tiles[%at1] : !tlx.ptr<i32>, i32 -> i32
+  %at2 = arith.addi %at, %c2 : i32
+  %sequence = tlx.global_load %items[%at] : !tlx.ptr<i32>, i32 -> i32
+  %row = tlx.global_load %items[%at1] : !tlx.ptr<i32>, i32 -> i32
+  %head = tlx.global_load %items[%at2] : !tlx.ptr<i32>, i32 -> i32
   %next = arith.addi %sequence, %c1 : i32
   %dense_q = arith.muli %sequence, %q_length : i32
   %k_start, %k_len = scf.if %jagged -> (i32, i32) {
@@ -119,8 +119,8 @@ func.func private @count_blocks(%row_end: i32, %q_len: i32, %k_len: i32,
 tlx.kernel @attention_fwd(
     %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !o_tensor,
     %lse: !tlx.ptr<f32>, %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>,
-    %tiles: !tlx.ptr<i32>, %num_tiles: i32, %num_heads: i32,
-    %heads_per_group: i32, %q_length: i32, %k_length: i32, %lse_stride: i64,
+    %items: !tlx.ptr<i32>, %item_starts: !tlx.ptr<i32>, %heads_per_group: i32,
+    %q_length: i32, %k_length: i32, %lse_stride: i64,
     %scale_log2: f32) {
   // What is computed.
   tlx.param HEAD_DIM = 128 in [64, 128] : i32
@@ -143,8 +143,9 @@ tlx.kernel @attention_fwd(
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
   %cta = tlx.cta_id : i32
-  %ctas = tlx.cta_count : i32
-  %items = arith.muli %num_tiles, %num_heads : i32
+  %next_cta = arith.addi %cta, %c1 : i32
+  %first_item = tlx.global_load %item_starts[%cta] : !tlx.ptr<i32>, i32 -> i32
+  %end_item = tlx.global_load %item_starts[%next_cta] : !tlx.ptr<i32>, i32 -> i32
 
   %q_smem = tlx.local_alloc : !q_buffer
   %k_smem = tlx.local_alloc : !kv_buffers
@@ -160,13 +161,20 @@ tlx.kernel @attention_fwd(
   tlx.async_tasks {
     // `count` runs over all blocks that this CTA loads, `tile` over its tiles.
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
-      %end:2 = scf.for %item = %cta to %items step %ctas
-          iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
-        %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len = func.call
-            @decode(%item, %tiles, %num_tiles, %q_offsets, %k_offsets, %q_length,
-                    %k_length, %jagged, %broadcast_query)
-            : (i32, !tlx.ptr<i32>, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32,
-               i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+      // Items are read one ahead, so that nobody waits for them.
+      %first:7 = func.call @decode(
+          %first_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+          %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+          i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+      %end:9 = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0, %tile = %c0, %head = %first#0, %row = %first#1, %q_start = %first#2,
+                    %q_len = %first#3, %o_start = %first#4, %k_start = %first#5, %k_len = %first#6)
+          -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
+        %item_1 = arith.addi %item, %c1 : i32
+        %ahead:7 = func.call @decode(
+            %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
         %row_end = arith.addi %row, %block_m : i32
         %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
@@ -226,7 +234,9 @@ tlx.kernel @attention_fwd(
         } else {
           scf.yield %count, %tile : i32, i32
         }
-        scf.yield %next#0, %next#1 : i32, i32
+        scf.yield %next#0, %next#1, %ahead#0, %ahead#1, %ahead#2, %ahead#3,
+            %ahead#4, %ahead#5, %ahead#6
+            : i32, i32, i32, i32, i32, i32, i32, i32, i32
       }
     }
 
@@ -261,13 +271,20 @@ tlx.kernel @attention_fwd(
         }
       }
 
-      %end:2 = scf.for %item = %cta to %items step %ctas
-          iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
-        %head, %tile_row, %q_start, %q_len, %o_start, %k_start, %k_len =
-            func.call @decode(%item, %tiles, %num_tiles, %q_offsets, %k_offsets,
-                              %q_length, %k_length, %jagged, %broadcast_query)
-            : (i32, !tlx.ptr<i32>, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32,
-               i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+      // Items are read one ahead, so that nobody waits for them.
+      %first:7 = func.call @decode(
+          %first_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+          %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+          i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+      %end:9 = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0, %tile = %c0, %head = %first#0, %tile_row = %first#1, %q_start = %first#2,
+                    %q_len = %first#3, %o_start = %first#4, %k_start = %first#5, %k_len = %first#6)
+          -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
+        %item_1 = arith.addi %item, %c1 : i32
+        %ahead:7 = func.call @decode(
+            %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
         %row_end = arith.addi %tile_row, %block_m : i32
         %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
@@ -473,7 +490,9 @@ tlx.kernel @attention_fwd(
         %row_exists = arith.cmpi slt, %rows, %q_end : tensor<64xi32>
         tlx.global_store %lse_rows, %lse[%lse_index] mask %row_exists
             : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi64> mask tensor<64xi1>
-        scf.yield %next_count, %next_tile : i32, i32
+        scf.yield %next_count, %next_tile, %ahead#0, %ahead#1, %ahead#2, %ahead#3,
+            %ahead#4, %ahead#5, %ahead#6
+            : i32, i32, i32, i32, i32, i32, i32, i32, i32
       }
       // Shared memory has to outlive the last copy out of it.
       tlx.async_descriptor_store_wait pending(0)

@@ -1,5 +1,5 @@
 //===- Prepare.h - What has to be known before ops are lowered one by one -*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -27,8 +27,9 @@ config.substitutions.append(
 
 
 def find_ptxas():
-    """Looks where jfa::findPtxas() looks."""
-    candidates = [os.environ.get("JFA_PTXAS"), shutil.which("ptxas")]
+    """Takes what CMake found, or looks where jfa::findPtxas() looks."""
+    candidates = [os.environ.get("JFA_PTXAS"), config.jfa_ptxas,
+                  shutil.which("ptxas")]
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         root = os.environ.get(variable)
         candidates.append(root and os.path.join(root, "bin", "ptxas"))

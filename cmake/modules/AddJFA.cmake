@@ -4,7 +4,9 @@ option(JFA_PRECOMPILE_HEADERS "Compile MLIR's headers once for all sources" ON)
 
 # Most of the time that a source takes is MLIR's headers.
 if(JFA_PRECOMPILE_HEADERS)
-  file(WRITE "${CMAKE_BINARY_DIR}/jfa_precompiled.cpp" "")
+  # Unlike file(WRITE), this leaves a file that is there alone, so that configuring
+  # again compiles nothing again.
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/jfa_precompiled.cpp" CONTENT "")
   add_library(jfa_precompiled OBJECT "${CMAKE_BINARY_DIR}/jfa_precompiled.cpp")
   target_compile_options(jfa_precompiled PRIVATE -fno-exceptions)
   target_precompile_headers(jfa_precompiled PRIVATE

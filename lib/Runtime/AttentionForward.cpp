@@ -106,13 +106,15 @@ Status AttentionForwardPlan::chooseKernel() {
            manifest.getParameter("BROADCAST_QUERY", "false") == broadcast;
   });
   if (!kernel) {
-    return failure(JFA_STATUS_NO_KERNEL,
-                   "expected a kernel attention_fwd for sm_", gpu.computeMajor,
-                   gpu.computeMinor, " with HEAD_DIM=", headDim,
-                   " ELEMENT=", element, " CAUSAL=", causal, " JAGGED=", jagged,
-                   " BROADCAST_QUERY=", broadcast,
-                   " to be embedded or loaded, but none of the ",
-                   registry.getCount(), " kernels is");
+    return failure(
+        JFA_STATUS_NO_KERNEL, "expected a kernel attention_fwd for sm_",
+        gpu.computeMajor, gpu.computeMinor, " with HEAD_DIM=", headDim,
+        " ELEMENT=", element, " CAUSAL=", causal, " JAGGED=", jagged,
+        " BROADCAST_QUERY=", broadcast, " to be embedded or loaded, but ",
+        registry.getCount() == 0
+            ? std::string("this library was built without kernels, "
+                          "and none was loaded")
+            : concat("none of the ", registry.getCount(), " kernels is"));
   }
   const Manifest &manifest = kernel->getManifest();
   if (manifest.cluster != std::array<int32_t, 3>{1, 1, 1}) {

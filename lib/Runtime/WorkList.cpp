@@ -185,8 +185,9 @@ Status jfa::runtime::makeWorkList(const Sequences &sequences,
     int64_t queries = sequences.getQueries(i);
     total += (queries + shape.blockM - 1) / shape.blockM * shape.queryHeads;
     if (total > kMaxItems) {
-      return invalid("batch_size", "to make at most ", kMaxItems,
-                     " tiles of ", shape.blockM, " query rows of a head, but "
+      return invalid("batch_size", "to make at most ", kMaxItems, " tiles of ",
+                     shape.blockM,
+                     " query rows of a head, but "
                      "got more");
     }
   }

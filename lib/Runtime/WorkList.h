@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The host cuts every sequence into tiles of BLOCK_M query rows and deals them to
-// the multiprocessors, so that a persistent kernel finds the same work on each:
+// The host cuts every sequence into tiles of BLOCK_M query rows and deals them
+// to the multiprocessors, so that a persistent kernel finds the same work on
+// each:
 //
 //  - tiles that share keys and values are taken at about the same time, in
 //    sections whose keys and values fit the L2 cache, longest sequences first;

@@ -42,8 +42,7 @@ void expectComplete(const Sequences &sequences, const WorkShape &shape,
     ASSERT_TRUE(item.head >= 0 && item.head < shape.queryHeads);
     ASSERT_EQ(item.row % shape.blockM, 0);
     ASSERT_TRUE(item.row < sequences.getQueries(item.sequence));
-    int64_t tile =
-        firstTile[size_t(item.sequence)] + item.row / shape.blockM;
+    int64_t tile = firstTile[size_t(item.sequence)] + item.row / shape.blockM;
     char &mark = seen[size_t(tile * shape.queryHeads + item.head)];
     ASSERT_EQ(mark, 0);
     mark = 1;
@@ -102,8 +101,7 @@ TEST(WorkList, RandomDistributionsAreCompleteAndBalanced) {
     std::vector<int32_t> q = randomOffsets(random, count);
     std::vector<int32_t> k = randomOffsets(random, count);
     Sequences sequences = {count, q.data(), k.data(), 0, 0};
-    WorkShape shape =
-        makeShape(random() % 2 == 0, 1 + int64_t(random() % 160));
+    WorkShape shape = makeShape(random() % 2 == 0, 1 + int64_t(random() % 160));
     WorkList list = makeList(sequences, shape);
     expectComplete(sequences, shape, list);
     expectBalanced(sequences, shape, list);
@@ -126,19 +124,19 @@ TEST(WorkList, LongListsAreCompleteAndBalanced) {
 
 TEST(WorkList, LongTilesComeFirst) {
   // Causal: the last rows of a sequence see the most keys.
-  WorkList list = makeList({1, nullptr, nullptr, 512, 512},
-                           {128, 128, true, 1, 1, 512, 1});
+  WorkList list =
+      makeList({1, nullptr, nullptr, 512, 512}, {128, 128, true, 1, 1, 512, 1});
   std::vector<WorkItem> expected = {
       {0, 384, 0}, {0, 256, 0}, {0, 128, 0}, {0, 0, 0}};
   EXPECT_EQ(list.items, expected);
 }
 
 TEST(WorkList, HeadsOfAGroupFollowEachOther) {
-  WorkList list = makeList({1, nullptr, nullptr, 200, 7},
-                           {128, 128, false, 4, 2, 512, 1});
-  std::vector<WorkItem> expected = {{0, 0, 0}, {0, 128, 0}, {0, 0, 1},
-                                    {0, 128, 1}, {0, 0, 2}, {0, 128, 2},
-                                    {0, 0, 3}, {0, 128, 3}};
+  WorkList list =
+      makeList({1, nullptr, nullptr, 200, 7}, {128, 128, false, 4, 2, 512, 1});
+  std::vector<WorkItem> expected = {{0, 0, 0},   {0, 128, 0}, {0, 0, 1},
+                                    {0, 128, 1}, {0, 0, 2},   {0, 128, 2},
+                                    {0, 0, 3},   {0, 128, 3}};
   EXPECT_EQ(list.items, expected);
 }
 

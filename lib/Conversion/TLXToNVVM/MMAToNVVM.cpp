@@ -76,9 +76,8 @@ struct SharedOperand {
 } // namespace
 
 /// Where K is: the last dimension of A, the first of B.
-static FailureOr<SharedOperand> getSharedOperand(AsyncDotOp op,
-                                                 MemDescType type,
-                                                 bool kIsLast) {
+static FailureOr<SharedOperand>
+getSharedOperand(AsyncDotOp op, MemDescType type, bool kIsLast) {
   FailureOr<SharedLayout> layout =
       getSharedLayout(type, [&] { return op.emitOpError(); });
   if (failed(layout)) {
@@ -148,8 +147,8 @@ public:
       // Each warpgroup has 64 rows of its own.
       Value group = b.divConstant(b.uniformWarp(), 4);
       int64_t groups = task.threadsPerReplica / 128;
-      group = b.remConstant(b.addConstant(group, -task.firstThread / 128),
-                            groups);
+      group =
+          b.remConstant(b.addConstant(group, -task.firstThread / 128), groups);
       aAddress =
           b.add(aAddress, b.mulConstant(group, lhs->getOffset(kRows, 0)));
     }
@@ -170,8 +169,7 @@ public:
     }
     int64_t steps = depth / kDepth;
     for (int64_t k = 0; k < steps; ++k) {
-      ArrayRef<Value> a =
-          ArrayRef(registers).slice((step * steps + k) * 4, 4);
+      ArrayRef<Value> a = ArrayRef(registers).slice((step * steps + k) * 4, 4);
       result = buildDotRegisterA(
           b, a, advance(b, rhsDescriptor, rhs.getOffset(0, k * kDepth)), result,
           accumulate || k > 0, shape[1], getElement(), !rhs.kMajor);
@@ -212,10 +210,9 @@ private:
   Value buildInstruction(Type type, Value accumulators, Value a, Value bDesc,
                          bool accumulate) {
     MLIRContext *context = b.builder.getContext();
-    auto element = getElement().isBF16() ? NVVM::WGMMATypes::bf16
-                                         : NVVM::WGMMATypes::f16;
-    auto scale =
-        NVVM::WGMMAScaleInAttr::get(context, NVVM::WGMMAScaleIn::one);
+    auto element =
+        getElement().isBF16() ? NVVM::WGMMATypes::bf16 : NVVM::WGMMATypes::f16;
+    auto scale = NVVM::WGMMAScaleInAttr::get(context, NVVM::WGMMAScaleIn::one);
     // NVVM calls an operand whose K is contiguous a row-major A and a
     // column-major B.
     auto layoutA = lhs->kMajor ? NVVM::MMALayout::row : NVVM::MMALayout::col;
@@ -226,12 +223,11 @@ private:
         NVVM::WGMMATypesAttr::get(context, element),
         NVVM::WGMMATypesAttr::get(context, element),
         NVVM::WGMMATypesAttr::get(context, NVVM::WGMMATypes::f32),
-        NVVM::WGMMAScaleOutAttr::get(context,
-                                     accumulate ? NVVM::WGMMAScaleOut::one
-                                                : NVVM::WGMMAScaleOut::zero),
+        NVVM::WGMMAScaleOutAttr::get(context, accumulate
+                                                  ? NVVM::WGMMAScaleOut::one
+                                                  : NVVM::WGMMAScaleOut::zero),
         scale, scale, NVVM::MMALayoutAttr::get(context, layoutA),
-        NVVM::MMALayoutAttr::get(context, layoutB),
-        NVVM::MMAIntOverflowAttr());
+        NVVM::MMALayoutAttr::get(context, layoutB), NVVM::MMAIntOverflowAttr());
   }
 
   LoweringBuilder &b;
@@ -271,8 +267,9 @@ struct AsyncDotLowering : public OpConversionPattern<AsyncDotOp> {
     size_t perStep = accumulators.size() / steps;
     for (int64_t step = 0; step < steps; ++step) {
       llvm::append_range(
-          result, dot.buildStep(step, ArrayRef(accumulators)
-                                          .slice(step * perStep, perStep)));
+          result,
+          dot.buildStep(step,
+                        ArrayRef(accumulators).slice(step * perStep, perStep)));
     }
     b.create<NVVM::WgmmaGroupSyncAlignedOp>();
     rewriter.replaceOpWithMultiple(op, {ValueRange(result)});

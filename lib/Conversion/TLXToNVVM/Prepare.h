@@ -1,4 +1,5 @@
-//===- Prepare.h - What has to be known before ops are lowered one by one -*- C++ -*-===//
+//===- Prepare.h - What has to be known before ops are lowered one by one -*-
+// C++ -*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -165,10 +165,10 @@ struct PartialReduceLowering : public OpConversionPattern<PartialReduceOp> {
 /// Takes each register of the result from the source's register whose offset
 /// `project` derives.
 template <typename Op>
-static LogicalResult
-lowerSelection(Op op, typename Op::template GenericAdaptor<ArrayRef<ValueRange>> adaptor,
-               ConversionPatternRewriter &rewriter,
-               function_ref<void(SmallVector<int64_t> &)> project) {
+static LogicalResult lowerSelection(
+    Op op, typename Op::template GenericAdaptor<ArrayRef<ValueRange>> adaptor,
+    ConversionPatternRewriter &rewriter,
+    function_ref<void(SmallVector<int64_t> &)> project) {
   LoweringBuilder b(rewriter, op.getLoc());
   RankedTensorType source = op.getSource().getType();
   RankedTensorType result = op.getResult().getType();
@@ -374,12 +374,13 @@ private:
     LayoutAttr layout = getLayout(tile);
     SmallVector<Value> pointers;
     for (int64_t i = 0; i < layout.getNumRegisters(); ++i) {
-      SmallVector<int64_t> offset = getRegisterOffset(layout, tile.getRank(), i);
+      SmallVector<int64_t> offset =
+          getRegisterOffset(layout, tile.getRank(), i);
       Value address = base;
       int64_t stride = elementBytes(tile);
       for (int64_t dim = tile.getRank() - 1; dim >= 0; --dim) {
-        Value at = b.addConstant(threadCoordinate(b, layout, task, dim),
-                                 offset[dim]);
+        Value at =
+            b.addConstant(threadCoordinate(b, layout, task, dim), offset[dim]);
         address = b.add(address, b.mulConstant(at, stride));
         stride *= tile.getDimSize(dim);
       }
@@ -508,8 +509,8 @@ private:
     int64_t below = 1;
     for (const LayoutMode &mode : getLayout(type).getThreads()) {
       if (mode.isReplicated() && mode.count > 1) {
-        Value digit = b.remConstant(
-            b.divConstant(b.threadInTask(task), below), mode.count);
+        Value digit = b.remConstant(b.divConstant(b.threadInTask(task), below),
+                                    mode.count);
         Value first = b.equals(digit, 0);
         owner = owner ? b.create<arith::AndIOp>(owner, first) : first;
       }

@@ -103,8 +103,8 @@ static ArgumentLayout layOutArgument(LLVM::LLVMFuncOp kernel, unsigned index,
     // Pointers of every address space are 64 bits wide for a kernel.
     return {8, 8};
   }
-  // PTX aligns a scalar parameter to its size (PTX ISA 5.1.6); the module's data
-  // layout may say otherwise of 64-bit integers.
+  // PTX aligns a scalar parameter to its size (PTX ISA 5.1.6); the module's
+  // data layout may say otherwise of 64-bit integers.
   uint64_t size = layout.getTypeSize(type).getFixedValue();
   return {size, llvm::PowerOf2Ceil(size)};
 }

@@ -7,9 +7,9 @@
 //
 // The pass, and one set of patterns for each op family for compilers that
 // compose their own conversion. The patterns need a TLXTypeConverter and leave
-// `tlx.kernel`, `tlx.async_tasks` and `tlx.async_task` in place, since the other
-// families ask them which threads run an op; `lowerKernelToLLVM` then turns the
-// kernel into a function.
+// `tlx.kernel`, `tlx.async_tasks` and `tlx.async_task` in place, since the
+// other families ask them which threads run an op; `lowerKernelToLLVM` then
+// turns the kernel into a function.
 //
 //===----------------------------------------------------------------------===//
 

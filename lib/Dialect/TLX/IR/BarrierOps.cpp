@@ -1,4 +1,5 @@
-//===- BarrierOps.cpp - Barrier family: mbarriers and named barriers -*- C++ -*-===//
+//===- BarrierOps.cpp - Barrier family: mbarriers and named barriers -*- C++
+//-*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -17,10 +17,10 @@ using namespace mlir::jfa::tlx;
 // Assembly
 //===----------------------------------------------------------------------===//
 
-ParseResult tlx::parsePendingType(
-    OpAsmParser &parser, Type &result,
-    std::optional<OpAsmParser::UnresolvedOperand> accumulator,
-    Type &accumulatorType) {
+ParseResult
+tlx::parsePendingType(OpAsmParser &parser, Type &result,
+                      std::optional<OpAsmParser::UnresolvedOperand> accumulator,
+                      Type &accumulatorType) {
   RankedTensorType tile;
   if (parser.parseType(tile)) {
     return failure();
@@ -76,8 +76,7 @@ static Matrix matrixOf(Type type) {
   auto tile = cast<RankedTensorType>(type);
   auto dims = dyn_cast_or_null<DimsAttr>(tile.getEncoding());
   // A parameter can only stand for an operand's element: results are f32.
-  bool symbolic =
-      dims && dims.getElement() && !tile.getElementType().isF32();
+  bool symbolic = dims && dims.getElement() && !tile.getElementType().isF32();
   return {getTileDims(tile), symbolic ? Type() : tile.getElementType()};
 }
 
@@ -165,9 +164,8 @@ LayoutAttr AsyncDotOp::getRequiredOperandLayout(unsigned operand,
 }
 
 LayoutAttr AsyncDotOp::getRequiredResultLayout(unsigned, int64_t threads) {
-  return getAccumulatorLayout(getContext(),
-                              getResult().getType().getTile().getShape(),
-                              threads);
+  return getAccumulatorLayout(
+      getContext(), getResult().getType().getTile().getShape(), threads);
 }
 
 //===----------------------------------------------------------------------===//

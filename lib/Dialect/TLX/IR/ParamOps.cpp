@@ -38,7 +38,7 @@ static ParseResult parseParamValue(OpAsmParser &parser, Attribute &value) {
     value = builder.getBoolAttr(keyword == "true");
     return success();
   }
-  int64_t number;
+  int64_t number = 0;
   OptionalParseResult integer = parser.parseOptionalInteger(number);
   if (integer.has_value()) {
     value = builder.getI64IntegerAttr(number);
@@ -254,9 +254,8 @@ ParamOp::parseBinding(StringRef text,
   }
   bool isListed = getLegalValuesAttr() || getLegalRangeAttr();
   InFlightDiagnostic diag = emitError();
-  diag << "expected '" << getName() << "' to be "
-       << (isListed ? "one of " : "") << describeLegalValues() << ", but got '"
-       << text << "'";
+  diag << "expected '" << getName() << "' to be " << (isListed ? "one of " : "")
+       << describeLegalValues() << ", but got '" << text << "'";
   diag.attachNote(getLoc()) << "declared here";
   return failure();
 }

@@ -329,9 +329,9 @@ static ParseResult parseModes(AsmParser &parser, StringRef keyword,
     modes.push_back(mode);
     return success();
   };
-  return failure(parser.parseKeyword(keyword) || parser.parseEqual() ||
-                 parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                                parseMode));
+  return failure(
+      parser.parseKeyword(keyword) || parser.parseEqual() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseMode));
 }
 
 static void printModes(AsmPrinter &printer, ArrayRef<LayoutMode> modes) {

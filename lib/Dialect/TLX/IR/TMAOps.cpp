@@ -65,11 +65,11 @@ LogicalResult AsyncDescriptorLoadOp::verify() {
     return emitOpError("expected the barrier to have an index, since ")
            << getBarrier().getType() << " may be more than one barrier";
   }
-  return success(succeeded(verifyCoordinates(*this, getMap().getType(),
-                                             getCoordinates(),
-                                             bool(getSegmentStart()))) &&
-                 succeeded(verifyBox(*this, getMap().getType(),
-                                     getDestination().getType())));
+  return success(
+      succeeded(verifyCoordinates(*this, getMap().getType(), getCoordinates(),
+                                  bool(getSegmentStart()))) &&
+      succeeded(
+          verifyBox(*this, getMap().getType(), getDestination().getType())));
 }
 
 AsyncIssuer AsyncDescriptorLoadOp::getIssuer() {

@@ -34,8 +34,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<Attribute> names;
   for (const OpAsmParser::Argument &argument : arguments) {
     types.push_back(argument.type);
-    names.push_back(
-        builder.getStringAttr(argument.ssaName.name.drop_front()));
+    names.push_back(builder.getStringAttr(argument.ssaName.name.drop_front()));
   }
   result.addAttribute(getFunctionTypeAttrName(result.name),
                       TypeAttr::get(builder.getFunctionType(types, {})));
@@ -84,9 +83,8 @@ void KernelOp::print(OpAsmPrinter &printer) {
         ArrayAttr all = getArgAttrsAttr();
         auto attrs = all ? cast<DictionaryAttr>(all[argument.getArgNumber()])
                          : DictionaryAttr();
-        printer.printRegionArgument(argument, attrs
-                                                  ? attrs.getValue()
-                                                  : ArrayRef<NamedAttribute>());
+        printer.printRegionArgument(
+            argument, attrs ? attrs.getValue() : ArrayRef<NamedAttribute>());
       });
   printer << ')';
   if (ExprAttr cluster = getClusterAttr()) {
@@ -98,10 +96,9 @@ void KernelOp::print(OpAsmPrinter &printer) {
     printer << " parameters " << parameters;
   }
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(),
-      {getSymNameAttrName(), getFunctionTypeAttrName(),
-       getArgumentNamesAttrName(), getClusterAttrName(),
-       getParametersAttrName(), getArgAttrsAttrName()});
+      (*this)->getAttrs(), {getSymNameAttrName(), getFunctionTypeAttrName(),
+                            getArgumentNamesAttrName(), getClusterAttrName(),
+                            getParametersAttrName(), getArgAttrsAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/false);
@@ -227,7 +224,9 @@ AsyncTaskOp tlx::getEnclosingTask(Operation *op) {
   return op->getParentOfType<AsyncTaskOp>();
 }
 
-int64_t AsyncTaskOp::getNumWarps() { return getWarps().getConstant().value_or(0); }
+int64_t AsyncTaskOp::getNumWarps() {
+  return getWarps().getConstant().value_or(0);
+}
 
 int64_t AsyncTaskOp::getNumReplicas() {
   return getReplicasAttr() ? getReplicasAttr().getConstant().value_or(0) : 1;
@@ -358,8 +357,7 @@ FailureOr<TaskPlacement> AsyncTasksOp::getPlacement() {
   if (registers > pool) {
     InFlightDiagnostic diag = emitOpError("expected register budgets of at "
                                           "most ")
-                              << pool << " in sum, the "
-                              << placement.numThreads
+                              << pool << " in sum, the " << placement.numThreads
                               << " threads' share of the 65536 of an SM, but "
                                  "got "
                               << registers;

@@ -25,6 +25,17 @@ config.substitutions.append(
     ("%jfa-opt", os.path.join(config.jfa_tools_dir, "jfa-opt"))
 )
 
+plugin = os.path.join(config.jfa_lib_dir, "jfa-plugin.so")
+config.substitutions.append(("%jfa_plugin", plugin))
+# The stock tool, and what it takes to know the tlx dialect.
+config.substitutions.append(
+    ("%mlir-opt", os.path.join(config.llvm_tools_dir, "mlir-opt"))
+)
+config.substitutions.append(
+    ("%load_jfa", f"--load-dialect-plugin={plugin} --load-pass-plugin={plugin}")
+)
+config.substitutions.append(("%kernels", config.jfa_kernels_dir))
+
 
 def find_ptxas():
     """Takes what CMake found, or looks where jfa::findPtxas() looks."""

@@ -47,6 +47,11 @@ function(add_jfa_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${name} PUBLIC cxx_std_17)
+  add_library(JFA::${name} ALIAS ${name})
+  install(TARGETS ${name}
+    EXPORT JFACompilerTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   set_property(GLOBAL APPEND PROPERTY JFA_COMPILER_LIBRARIES ${name})
 endfunction()
 
@@ -57,5 +62,7 @@ function(add_jfa_tool name)
   jfa_set_warnings(${name})
   target_compile_options(${name} PRIVATE -fno-exceptions)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ${name}
+    EXPORT JFACompilerTargets
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()

@@ -7,7 +7,6 @@
 
 #include "InlinePTX.h"
 #include "LoweringBuilder.h"
-#include "Prepare.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 

@@ -12,7 +12,6 @@
 
 #include "InlinePTX.h"
 #include "LoweringBuilder.h"
-#include "Prepare.h"
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
 #include "jfa/Dialect/TLX/IR/SharedLayout.h"

@@ -11,8 +11,6 @@
 
 #include "jfa/Conversion/TLXToNVVM/TLXToNVVM.h"
 
-#include "Prepare.h"
-
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

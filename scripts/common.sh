@@ -3,6 +3,7 @@
 
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_dir=${JFA_BUILD_DIR:-$source_dir/build}
+jobs=${JFA_JOBS:-$(nproc)}
 # Makes ccache work with the precompiled header.
 export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}
 
@@ -91,7 +92,7 @@ configure() {
 # Builds targets, everything by default.
 build() {
   say "Building ${*:-everything} in $build_dir"
-  NINJA_STATUS='[%f/%t %es] ' ninja -C "$build_dir" "$@" \
+  NINJA_STATUS='[%f/%t %es] ' ninja -C "$build_dir" -j "$jobs" "$@" \
     >"$build_dir/build.log" 2>&1 ||
     { tail -n 100 "$build_dir/build.log"; fail "the build failed"; }
 }

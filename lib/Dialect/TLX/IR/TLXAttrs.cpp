@@ -117,7 +117,7 @@ private:
     if (succeeded(parser.parseOptionalLParen())) {
       return failure(parseSum(result) || parser.parseRParen());
     }
-    int64_t value;
+    int64_t value = 0;
     OptionalParseResult integer = parser.parseOptionalInteger(value);
     if (integer.has_value()) {
       if (failed(*integer)) {

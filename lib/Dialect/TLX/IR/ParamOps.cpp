@@ -217,7 +217,7 @@ static Attribute parseText(MLIRContext *context, ParamKind kind,
   Builder builder(context);
   switch (kind) {
   case ParamKind::Integer: {
-    int64_t number;
+    int64_t number = 0;
     return text.getAsInteger(10, number) ? Attribute()
                                          : builder.getI64IntegerAttr(number);
   }

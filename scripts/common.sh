@@ -92,7 +92,7 @@ configure() {
 # Builds targets, everything by default.
 build() {
   say "Building ${*:-everything} in $build_dir"
-  NINJA_STATUS='[%f/%t %es] ' ninja -C "$build_dir" -j "$jobs" "$@" \
+  NINJA_STATUS='[%f/%t %es] ' ninja -C "$build_dir" -j "$jobs" -k 0 "$@" \
     >"$build_dir/build.log" 2>&1 ||
-    { tail -n 100 "$build_dir/build.log"; fail "the build failed"; }
+    { grep -aA 20 FAILED "$build_dir/build.log" | head -n 200; fail "the build failed"; }
 }

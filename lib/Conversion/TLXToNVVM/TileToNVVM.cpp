@@ -486,9 +486,10 @@ struct GlobalStoreLowering : public OpConversionPattern<GlobalStoreOp> {
       if (!masks.empty()) {
         guard = guard ? b.create<arith::AndIOp>(guard, masks[i]) : masks[i];
       }
+      Value value = values[i];
       Value pointer = elementPointer(b, adaptor.getPointer().front(), index,
-                                     values[i].getType());
-      auto store = [&] { b.create<LLVM::StoreOp>(values[i], pointer); };
+                                     value.getType());
+      auto store = [&] { b.create<LLVM::StoreOp>(value, pointer); };
       if (guard) {
         b.guarded(guard, store);
       } else {

@@ -288,7 +288,8 @@ struct PrefixMaskLowering : public OpConversionPattern<PrefixMaskOp> {
     RegisterMap from(op.getLimit().getType());
     SmallVector<Value> masks;
     for (int64_t i = 0; i < layout.getNumRegisters(); ++i) {
-      SmallVector<int64_t> offset = getRegisterOffset(layout, tile.getRank(), i);
+      SmallVector<int64_t> offset =
+          getRegisterOffset(layout, tile.getRank(), i);
       int64_t along = offset[op.getDim()];
       offset.erase(offset.begin() + op.getDim());
       std::optional<int64_t> reg = from.find(offset);
@@ -537,7 +538,8 @@ struct InMaskedTailLowering : public OpConversionPattern<InMaskedTailOp> {
 void tlx::populateTileToNVVMPatterns(const TLXTypeConverter &converter,
                                      RewritePatternSet &patterns) {
   patterns.add<ReduceLowering, PartialReduceLowering, ExpandDimsLowering,
-               BroadcastLowering, SplatLowering, IotaLowering, PrefixMaskLowering,
-               ConvertLayoutLowering, GlobalLoadLowering, GlobalStoreLowering,
-               InMaskedTailLowering>(converter, patterns.getContext());
+               BroadcastLowering, SplatLowering, IotaLowering,
+               PrefixMaskLowering, ConvertLayoutLowering, GlobalLoadLowering,
+               GlobalStoreLowering, InMaskedTailLowering>(
+      converter, patterns.getContext());
 }

@@ -9,9 +9,9 @@
 // compose their own conversion. A family may look at the whole kernel once,
 // before its ops are lowered one by one (`prepare…`), and leave on the ops what
 // its patterns need. The patterns need a TLXTypeConverter and leave
-// `tlx.kernel`, `tlx.async_tasks` and `tlx.async_task` in place, since the other
-// families ask them which threads run an op; `lowerKernelToLLVM` then turns the
-// kernel into a function.
+// `tlx.kernel`, `tlx.async_tasks` and `tlx.async_task` in place, since the
+// other families ask them which threads run an op; `lowerKernelToLLVM` then
+// turns the kernel into a function.
 //
 //===----------------------------------------------------------------------===//
 

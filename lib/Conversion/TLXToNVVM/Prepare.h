@@ -1,4 +1,5 @@
-//===- Prepare.h - What has to be known before ops are lowered one by one -*- C++ -*-===//
+//===- Prepare.h - What has to be known before ops are lowered one by one -*-
+//C++ -*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,6 +17,10 @@
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
 namespace mlir::jfa::tlx {
+
+/// Checks everything that the lowering takes for granted: bound parameters,
+/// layouts, offsets, ops in tasks, and named barriers that are the author's.
+LogicalResult checkLowerable(KernelOp kernel);
 
 /// Lets each warp of a task arrive for itself where every arrival at a barrier
 /// can be counted so.

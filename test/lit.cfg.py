@@ -1,6 +1,7 @@
 # Settings of the lit tests that do not depend on the build.
 #
 # Features: `ptxas`, NVIDIA's assembler was found where jfa-opt finds it;
+# `disassembler`, so was one of its disassemblers, which `%disassemble` runs;
 # `cuda`, there is an NVIDIA GPU.
 
 import os
@@ -37,22 +38,28 @@ config.substitutions.append(
 config.substitutions.append(("%kernels", config.jfa_kernels_dir))
 
 
-def find_ptxas():
+def find_cuda_tool(name, override=None, found=None):
     """Takes what CMake found, or looks where jfa::findPtxas() looks."""
-    candidates = [os.environ.get("JFA_PTXAS"), config.jfa_ptxas,
-                  shutil.which("ptxas")]
+    candidates = [override and os.environ.get(override), found,
+                  shutil.which(name)]
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         root = os.environ.get(variable)
-        candidates.append(root and os.path.join(root, "bin", "ptxas"))
+        candidates.append(root and os.path.join(root, "bin", name))
     for candidate in candidates:
         if candidate and os.access(candidate, os.X_OK):
             return candidate
     return None
 
 
-ptxas = find_ptxas()
+ptxas = find_cuda_tool("ptxas", "JFA_PTXAS", config.jfa_ptxas)
 if ptxas:
     config.available_features.add("ptxas")
     config.environment["JFA_PTXAS"] = ptxas
+for name, arguments in (("cuobjdump", "--dump-sass"), ("nvdisasm", "")):
+    disassembler = find_cuda_tool(name)
+    if disassembler:
+        config.available_features.add("disassembler")
+        config.substitutions.append(("%disassemble", f"{disassembler} {arguments}"))
+        break
 if os.path.exists("/dev/nvidia0"):
     config.available_features.add("cuda")

@@ -248,10 +248,7 @@ static void moveBody(KernelOp kernel, LLVM::LLVMFuncOp func,
 
 LogicalResult tlx::lowerKernelToLLVM(KernelOp kernel) {
   auto tasks = kernel.getBody().getOps<AsyncTasksOp>();
-  if (tasks.empty()) {
-    return kernel.emitOpError("expected a 'tlx.async_tasks', which says how "
-                              "many threads run the kernel");
-  }
+  assert(!tasks.empty() && "checkLowerable() has not been asked");
   FailureOr<TaskPlacement> placement = (*tasks.begin()).getPlacement();
   FailureOr<ArrayAttr> arguments = describeArguments(kernel);
   if (failed(placement) || failed(arguments)) {

@@ -12,9 +12,9 @@
 
 #include "InlinePTX.h"
 #include "LoweringBuilder.h"
+#include "WgmmaDescriptor.h"
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
-#include "jfa/Dialect/TLX/IR/SharedLayout.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -41,38 +41,6 @@ void tlx::prepareDots(KernelOp kernel) {
 //===----------------------------------------------------------------------===//
 // Descriptors
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// A matrix operand in shared memory (PTX ISA 9.7.15.5.1.2).
-struct SharedOperand {
-  SharedLayout layout;
-  /// K is contiguous in memory; otherwise M or N is.
-  bool kMajor;
-
-  /// The descriptor's fields other than the address, which fill bits 16 to 63.
-  int64_t getFixedBits() const {
-    auto encode = [](int64_t bytes) { return (bytes & 0x3FFFF) >> 4; };
-    // Eight rows of the swizzle pattern.
-    int64_t stride = 8 * layout.rowPitchBytes;
-    // Ignored for swizzled K-major operands; panels along M or N otherwise.
-    int64_t leading = kMajor ? 16 : layout.panelStrideBytes;
-    int64_t swizzle = layout.swizzleBytes == 128  ? 1
-                      : layout.swizzleBytes == 64 ? 2
-                      : layout.swizzleBytes == 32 ? 3
-                                                  : 0;
-    return (swizzle << 62) | (encode(stride) << 32) | (encode(leading) << 16);
-  }
-
-  /// Bytes from the operand's start to element (mn, k), both at the start of an
-  /// instruction's part of the operand.
-  int64_t getOffset(int64_t mn, int64_t k) const {
-    int64_t row = kMajor ? mn : k, column = kMajor ? k : mn;
-    return column / layout.panelColumns * layout.panelStrideBytes +
-           row * layout.rowPitchBytes +
-           column % layout.panelColumns * layout.elementBytes;
-  }
-};
-} // namespace
 
 /// Where K is: the last dimension of A, the first of B.
 static FailureOr<SharedOperand>

@@ -59,6 +59,9 @@ struct ConvertTLXToNVVM
     SmallVector<KernelOp> kernels;
     getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     for (KernelOp kernel : kernels) {
+      if (failed(checkLowerable(kernel))) {
+        return signalPassFailure();
+      }
       prepareBarriers(kernel);
       prepareDots(kernel);
       if (failed(lowerOps(kernel)) || failed(lowerKernelToLLVM(kernel))) {

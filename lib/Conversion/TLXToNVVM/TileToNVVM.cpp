@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoweringBuilder.h"
-
-#include "jfa/Dialect/TLX/IR/RegisterLayout.h"
+#include "RegisterMap.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -15,34 +14,6 @@
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
-
-namespace {
-/// Finds a thread's register of a tile by the coordinate that it adds.
-class RegisterMap {
-public:
-  explicit RegisterMap(RankedTensorType tile)
-      : layout(getLayout(tile)), rank(tile.getRank()) {
-    for (int64_t i = 0; i < size(); ++i) {
-      registers.try_emplace(offset(i), i);
-    }
-  }
-
-  int64_t size() const { return layout.getNumRegisters(); }
-  SmallVector<int64_t> offset(int64_t reg) const {
-    return getRegisterOffset(layout, rank, reg);
-  }
-  std::optional<int64_t> find(const SmallVector<int64_t> &offset) const {
-    auto it = registers.find(offset);
-    return it == registers.end() ? std::nullopt
-                                 : std::optional<int64_t>(it->second);
-  }
-
-private:
-  LayoutAttr layout;
-  unsigned rank;
-  std::map<SmallVector<int64_t>, int64_t> registers;
-};
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Reductions
@@ -82,7 +53,7 @@ reduceRegisters(LoweringBuilder &b, ReduceKind kind, RankedTensorType source,
     Value &sum = sums[*target];
     sum = sum ? combine(b, kind, sum, scalar) : scalar;
   }
-  return sums;
+  return llvm::is_contained(sums, Value()) ? SmallVector<Value>() : sums;
 }
 
 /// Combines across the threads that hold other elements along `dim`.
@@ -98,6 +69,12 @@ static LogicalResult reduceThreads(LoweringBuilder &b, ReduceOp op,
         return op.emitOpError("expected every row of a reduction to lie within "
                               "one warp, but its layout is ")
                << getLayout(op.getSource().getType());
+      }
+      Type element = getElementTypeOrSelf(op.getResult());
+      if (!element.isInteger(32) && !element.isF32()) {
+        return op.emitOpError("expected i32 or f32 elements where threads "
+                              "exchange them, but got ")
+               << element;
       }
       for (int64_t step = below; step < above; step *= 2) {
         for (Value &sum : sums) {

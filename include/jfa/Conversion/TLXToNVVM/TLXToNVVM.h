@@ -39,6 +39,10 @@ public:
   TLXTypeConverter();
 };
 
+/// Checks everything that the lowering takes for granted: bound parameters,
+/// layouts, offsets, ops in tasks, and named barriers that are the author's.
+LogicalResult checkLowerable(KernelOp kernel);
+
 /// Lets each warp of a task arrive for itself where every arrival at a barrier
 /// can be counted so.
 void prepareBarriers(KernelOp kernel);

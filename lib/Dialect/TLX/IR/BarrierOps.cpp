@@ -9,6 +9,7 @@
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::jfa;
@@ -87,7 +88,9 @@ FailureOr<int64_t> BarrierExpectBytesOp::getExpectedBytes() {
     if (failed(bytes)) {
       return failure();
     }
-    sum += *bytes;
+    if (llvm::AddOverflow(sum, *bytes, sum)) {
+      return std::numeric_limits<int64_t>::max();
+    }
   }
   return sum;
 }

@@ -8,6 +8,8 @@
 #include "OpAssembly.h"
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
@@ -260,7 +262,19 @@ ParamOp::parseBinding(StringRef text,
   return failure();
 }
 
+/// Whether types can refer to a parameter of this name.
+static bool isIdentifier(StringRef name) {
+  return !name.empty() && (llvm::isAlpha(name[0]) || name[0] == '_') &&
+         llvm::all_of(name, [](char c) {
+           return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
+         });
+}
+
 LogicalResult ParamOp::verify() {
+  if (!isIdentifier(getName())) {
+    return emitOpError("expected the name to be an identifier, but got '")
+           << getName() << "'";
+  }
   std::optional<ParamKind> kind = kindOf(*this);
   if (!kind) {
     return emitOpError("expected a default, legal values or a result type that "

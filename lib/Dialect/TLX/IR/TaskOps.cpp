@@ -182,6 +182,23 @@ verifyDeclared(Operation *op, Attribute attr,
   return result;
 }
 
+/// A tile outside of tasks would be one that CSE lets a task share.
+static LogicalResult verifyTilesInTasks(KernelOp kernel) {
+  WalkResult walk = kernel->walk<WalkOrder::PreOrder>([](Operation *op) {
+    if (isa<AsyncTaskOp>(op)) {
+      return WalkResult::skip();
+    }
+    if (!llvm::any_of(op->getResultTypes(),
+                      llvm::IsaPred<TensorType, PendingType>)) {
+      return WalkResult::advance();
+    }
+    op->emitOpError("expected tiles only inside a 'tlx.async_task', since a "
+                    "tile lives in the registers of a task's threads");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 LogicalResult KernelOp::verifyRegions() {
   llvm::StringMap<ParamOp> parameters;
   for (ParamOp param : getBody().getOps<ParamOp>()) {
@@ -213,7 +230,7 @@ LogicalResult KernelOp::verifyRegions() {
     }
     return WalkResult::advance();
   });
-  return failure(walk.wasInterrupted());
+  return walk.wasInterrupted() ? failure() : verifyTilesInTasks(*this);
 }
 
 //===----------------------------------------------------------------------===//

@@ -44,7 +44,7 @@ def TLX_ReduceOp : TLX_TileOp<"reduce", [
                        I32Attr:$dim);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $kind $source `dim` $dim attr-dict `:` type($source) `->` type($result)
+    `` $kind $source `dim` $dim attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -71,7 +71,7 @@ def TLX_PartialReduceOp : TLX_TileOp<"partial_reduce", [
                        I32Attr:$dim, I32Attr:$groups, I32Attr:$run);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $kind $source `dim` $dim `groups` `(` $groups `)` `run` `(` $run `)`
+    `` $kind $source `dim` $dim `groups` `(` $groups `)` `run` `(` $run `)`
     attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -212,8 +212,12 @@ def TLX_GlobalLoadOp : TLX_Op<"global_load", [AttrSizedOperandSegments]> {
     ```mlir
     tlx.kernel @k(%p: !tlx.ptr<f32>, %i: i64) {
       %x = tlx.global_load %p[%i] : !tlx.ptr<f32>, i64 -> f32
-      %rows = tlx.iota dim 0 : tensor<64xi32>
-      %t = tlx.global_load %p[%rows] : !tlx.ptr<f32>, tensor<64xi32> -> tensor<64xf32>
+      tlx.async_tasks {
+        tlx.async_task @read warps(1) {
+          %rows = tlx.iota dim 0 : tensor<64xi32>
+          %t = tlx.global_load %p[%rows] : !tlx.ptr<f32>, tensor<64xi32> -> tensor<64xf32>
+        }
+      }
     }
     ```
   }];
@@ -241,9 +245,13 @@ def TLX_GlobalStoreOp : TLX_Op<"global_store"> {
 
     ```mlir
     tlx.kernel @k(%p: !tlx.ptr<f32>, %x: f32) {
-      %rows = tlx.iota dim 0 : tensor<64xi32>
-      %t = tlx.splat %x : f32 -> tensor<64xf32>
-      tlx.global_store %t, %p[%rows] : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi32>
+      tlx.async_tasks {
+        tlx.async_task @write warps(1) {
+          %rows = tlx.iota dim 0 : tensor<64xi32>
+          %t = tlx.splat %x : f32 -> tensor<64xf32>
+          tlx.global_store %t, %p[%rows] : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi32>
+        }
+      }
     }
     ```
   }];

@@ -208,9 +208,9 @@ void jfaCompileOptionsInitialize(jfaCompileOptions *options) {
 
 jfaCompileStatus jfaCompile(const char *source, size_t length,
                             const jfaCompileOptions *options,
-                            jfaDiagnosticCallback callback, void *user_data,
+                            jfaDiagnosticCallback callback, void *userData,
                             jfaCompileResult **result) {
-  Reporter reporter(callback, user_data);
+  Reporter reporter(callback, userData);
   if (!result) {
     return reporter.refuse(expected("result", "a pointer", "null"));
   }

@@ -75,14 +75,9 @@ TEST_F(RegisterLayoutTest, DefaultLayoutsCoverTheirTiles) {
   for (Type element :
        {Type(BFloat16Type::get(&context)), Type(Float32Type::get(&context)),
         Type(IntegerType::get(&context, 1))}) {
-    for (ArrayRef<int64_t> shape : {ArrayRef<int64_t>{64},
-                                    {1},
-                                    {7},
-                                    {64, 4},
-                                    {64, 128},
-                                    {3, 5},
-                                    {1, 64},
-                                    {2, 8, 16}}) {
+    const std::vector<std::vector<int64_t>> shapes = {
+        {64}, {1}, {7}, {64, 4}, {64, 128}, {3, 5}, {1, 64}, {2, 8, 16}};
+    for (const std::vector<int64_t> &shape : shapes) {
       for (int64_t threads : {32, 64, 128, 256}) {
         LayoutAttr layout =
             getDefaultLayout(RankedTensorType::get(shape, element), threads);

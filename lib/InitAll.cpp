@@ -11,6 +11,8 @@
 #include "jfa/Dialect/TLX/IR/TLX.h"
 #include "jfa/Dialect/TLX/Transforms/Passes.h"
 #include "jfa/Pipelines/Pipelines.h"
+#include "jfa/Sim/Passes.h"
+#include "jfa/Sim/SimInterfaces.h"
 
 #include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,10 +26,12 @@ void jfa::registerAllDialects(DialectRegistry &registry) {
   registry.insert<tlx::TLXDialect, arith::ArithDialect, func::FuncDialect,
                   math::MathDialect, scf::SCFDialect>();
   func::registerInlinerExtension(registry);
+  sim::registerSimExtensions(registry);
 }
 
 void jfa::registerAllPasses() {
   registerTLXToNVVMPasses();
   tlx::registerTLXTransformsPasses();
+  sim::registerJFASimPasses();
   registerPipelines();
 }

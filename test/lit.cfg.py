@@ -20,6 +20,13 @@ config.environment["PATH"] = os.pathsep.join(
     [config.jfa_tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
 )
 config.substitutions.append(("%python", sys.executable))
+# The kernels that are shipped.
+config.substitutions.append(
+    (
+        "%kernels",
+        os.path.join(os.path.dirname(config.test_source_root), "lib", "Kernels"),
+    )
+)
 # For tests that set PATH.
 config.substitutions.append(
     ("%jfa-opt", os.path.join(config.jfa_tools_dir, "jfa-opt"))

@@ -7,8 +7,6 @@
 
 #include "Semantics.h"
 
-#include "mlir/IR/AsmState.h"
-
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
@@ -49,10 +47,7 @@ static LogicalResult buildAlloc(tlx::AllocBarriersOp op,
   if (!count || !arrivals) {
     return op.emitOpError("expected parameters to be bound");
   }
-  AsmState state(op->getParentOp(), OpPrintingFlags().useLocalScope());
-  std::string name;
-  llvm::raw_string_ostream os(name);
-  op.getBarrier().printAsOperand(os, state);
+  std::string name = getSourceName(op, "the mbarrier");
   auto number = uint32_t(builder.getProgram().barriers.size());
   builder.getProgram().barriers.push_back(
       {name, *count, *arrivals, builder.getSite(op), {}});

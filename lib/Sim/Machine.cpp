@@ -120,7 +120,9 @@ void Machine::run(Schedule &schedule, Trace *newTrace) {
       break;
     }
     if (++steps > options.maxSteps) {
-      fail(Fault::Deadlock, tasks[0].site, "the kernel does not end");
+      fail(Fault::Unsupported, tasks[0].site,
+           "the kernel takes more than " + std::to_string(options.maxSteps) +
+               " steps");
       return;
     }
     size_t chosen = choices.size() == 1 ? 0 : schedule.choose(choices);
@@ -476,6 +478,9 @@ bool Machine::access(AsyncOp &op, const View &view, bool isWrite) {
 bool Machine::recordGlobal(const Access &access, const Knowledge &knowledge,
                            int64_t number, int64_t begin, int64_t end) {
   GlobalArray &array = getArray(number);
+  if (array.isBoundless) {
+    return false;
+  }
   if (begin < 0 || end > array.getNumElements()) {
     fail(Fault::OutOfBounds, access.site,
          getName(access) + " accesses elements " +

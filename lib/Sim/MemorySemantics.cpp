@@ -7,8 +7,6 @@
 
 #include "Semantics.h"
 
-#include "mlir/IR/AsmState.h"
-
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
@@ -47,12 +45,8 @@ static LogicalResult buildAlloc(tlx::LocalAllocOp op,
     return op.emitOpError("expected buffers to be placed before a kernel is "
                           "simulated (tlx-allocate-memory)");
   }
-  AsmState state(op->getParentOp(), OpPrintingFlags().useLocalScope());
-  std::string name;
-  llvm::raw_string_ostream os(name);
-  op.getBuffer().printAsOperand(os, state);
   builder.getProgram().buffers.push_back(
-      {name, *offset, *offset + *bytes, builder.getSite(op)});
+      {getSourceName(op, "the buffer"), *offset, *offset + *bytes, builder.getSite(op)});
   Slot buffer = builder.getSlot(op.getBuffer());
   builder.append(op, [buffer, offset](Machine &, Task &task) {
     task[buffer].integer = *offset;

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "jfa/Sim/SimInterfaces.h"
+#include "Semantics.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -48,6 +48,16 @@ std::optional<ElementKind> sim::getElementKind(Type type) {
 
 std::optional<ElementKind> sim::getElementKindOrSelf(Type type) {
   return getElementKind(getElementTypeOrSelf(type));
+}
+
+std::string sim::getSourceName(Operation *op, StringRef what) {
+  if (auto named = op->getLoc()->findInstanceOf<NameLoc>()) {
+    return "%" + named.getName().str();
+  }
+  if (auto line = op->getLoc()->findInstanceOf<FileLineColLoc>()) {
+    return what.str() + " of line " + std::to_string(line.getLine());
+  }
+  return what.str();
 }
 
 Slot ProgramBuilder::getSlot(mlir::Value value) {

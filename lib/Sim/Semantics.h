@@ -39,6 +39,9 @@ void registerArithSemantics(DialectRegistry &registry);
 void registerMathSemantics(DialectRegistry &registry);
 void registerScfSemantics(DialectRegistry &registry);
 
+/// What the source calls the result of an op, or which line it is on.
+std::string getSourceName(Operation *op, StringRef what);
+
 /// What is known of a view from its type alone. Fails after a diagnostic.
 FailureOr<Geometry> getGeometry(Operation *op, tlx::MemDescType type);
 

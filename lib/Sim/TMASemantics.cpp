@@ -117,6 +117,9 @@ static Line getLine(const Box &box, const GlobalArray &array, int64_t number) {
 static bool checkBegin(Machine &machine, Task &task, const Box &box,
                        bool isLoad) {
   const GlobalArray &array = machine.getArray(box.array);
+  if (array.isBoundless) {
+    return true;
+  }
   for (size_t axis = 0; axis < box.coordinates.size(); ++axis) {
     bool isRagged = axis == 0 && box.segment;
     int64_t extent = isRagged ? box.segment->second : array.shape[axis];

@@ -112,7 +112,7 @@ struct MachineOptions {
   uint32_t cta = 0;
   uint32_t ctas = 1;
   /// After so many steps a run is taken for endless.
-  uint64_t maxSteps = uint64_t(1) << 33;
+  uint64_t maxSteps = uint64_t(1) << 30;
 };
 
 class Machine {

@@ -137,6 +137,8 @@ struct GlobalArray {
   bool isComplete = false;
   /// Whether the kernel writes it; if not, reads leave no trace.
   bool isOutput = false;
+  /// Whether nothing is known of it: accesses to it are not checked.
+  bool isBoundless = false;
   History history;
 };
 

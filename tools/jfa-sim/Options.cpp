@@ -24,6 +24,7 @@ operations, and reports violations of its protocol.
   --grid=N             CTAs; by default 1, or up to 3 with --lengths
   --schedule=S         eager (default), late, random:SEED, pct:DEPTH[:SEED] or
                        all[:LIMIT]
+  --verify             runs tlx-verify-protocol, which makes its own launches
   --order              follows the order of things only: no tiles
   --fences=as-written  does not insert proxy fences as the compiler does
   --trace=FILE         writes a timeline that Perfetto reads
@@ -156,6 +157,7 @@ std::string mlir::jfa::sim::parseOptions(int argc, char **argv,
       {"--broadcast-q", &options.broadcastQuery},
       {"--causal", &options.causal},
       {"--order", &options.orderOnly},
+      {"--verify", &options.verify},
       {"--help", &options.help},
       {"-h", &options.help}};
   for (int i = 1; i < argc; ++i) {

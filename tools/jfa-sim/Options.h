@@ -37,6 +37,8 @@ struct Options {
   std::optional<int64_t> grid;
   std::string schedule = "eager";
   bool orderOnly = false;
+  /// Whether to run tlx-verify-protocol instead of one launch.
+  bool verify = false;
   /// Whether to insert the fences that the compiler inserts.
   bool insertFences = true;
   std::string trace;

@@ -15,6 +15,7 @@
 
 #include "jfa/InitAll.h"
 #include "jfa/Pipelines/Pipelines.h"
+#include "jfa/Sim/Passes.h"
 #include "jfa/Sim/Schedule.h"
 #include "jfa/Sim/Sim.h"
 #include "jfa/Sim/Trace.h"
@@ -301,6 +302,11 @@ int main(int argc, char **argv) {
   }
   if (!module || failed(prepare(*module, options))) {
     return kBadUsage;
+  }
+  if (options.verify) {
+    PassManager manager(&context);
+    manager.nest<tlx::KernelOp>().addPass(createVerifyProtocolPass());
+    return succeeded(manager.run(*module)) ? kRight : kViolation;
   }
   std::string error;
   tlx::KernelOp kernel = findKernel(*module, options, error);

@@ -136,6 +136,15 @@ Finding Explain::conflict(const Conflict &conflict, const Access &later,
 // Deadlock
 //===----------------------------------------------------------------------===//
 
+/// Whether a phase of the parity that `task` waits for has come and gone since
+/// it last waited.
+static bool isLapped(const Task &task, const MBarrier &barrier) {
+  return barrier.phase >= 2 &&
+         llvm::none_of(barrier.observersBefore, [&](const Observer &observer) {
+           return observer.task == task.index;
+         });
+}
+
 Note Explain::waiter(const Task &task) const {
   const Condition &condition = task.waiting;
   std::string text = task.name + " waits for ";
@@ -143,6 +152,10 @@ Note Explain::waiter(const Task &task) const {
     const MBarrier &barrier = machine.barriers[size_t(condition.barrier)];
     text += "a phase of parity " + std::to_string(condition.parity) + " of " +
             this->barrier(barrier) + ": " + state(barrier);
+    if (isLapped(task, barrier)) {
+      text += ", and the one before the last has completed without it, which "
+              "was of that parity";
+    }
   } else if (condition.kind == Condition::Named) {
     const NamedBarrier &named = machine.named[size_t(condition.barrier)];
     text += "named barrier " + std::to_string(condition.barrier) + ": " +

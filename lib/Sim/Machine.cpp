@@ -125,7 +125,7 @@ void Machine::run(Schedule &schedule, Trace *newTrace) {
                " steps");
       return;
     }
-    size_t chosen = choices.size() == 1 ? 0 : schedule.choose(choices);
+    size_t chosen = schedule.choose(choices);
     if (chosen < numTasks) {
       step(tasks[choices[chosen].id]);
       continue;

@@ -123,6 +123,9 @@ class ExhaustiveSchedule : public Schedule {
 public:
   explicit ExhaustiveSchedule(uint64_t limit) : limit(limit) {}
   size_t choose(const std::vector<Choice> &choices) override {
+    if (choices.size() == 1) {
+      return 0;
+    }
     if (at == path.size()) {
       path.push_back({0, choices.size()});
     }

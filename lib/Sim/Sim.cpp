@@ -136,8 +136,8 @@ uint64_t sim::run(const Simulation &simulation, Launch &launch,
 void sim::emitFindings(const Simulation &simulation, const Report &report) {
   for (const Finding &finding : report.get()) {
     InFlightDiagnostic diagnostic =
-        simulation.sites[finding.site]->emitError(getName(finding.fault));
-    diagnostic << ": " << finding.text;
+        emitError(simulation.sites[finding.site]->getLoc());
+    diagnostic << getName(finding.fault) << ": " << finding.text;
     for (const Note &note : finding.notes) {
       diagnostic.attachNote(simulation.sites[note.site]->getLoc())
           << note.text;

@@ -20,6 +20,7 @@ tlx.kernel @k() {
     tlx.async_task @a warps(1) registers(24) {
     }
     tlx.async_task @b warps(4) registers(REGISTERS) replicate(2) {
+      tlx.named_barrier_wait %c1 threads(256)
     }
   }
 }

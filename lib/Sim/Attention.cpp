@@ -8,6 +8,7 @@
 #include "jfa/Sim/Attention.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -18,8 +19,8 @@ using namespace mlir::jfa::sim;
 /// The arrays, in this order.
 static const char *const kArrays[] = {"q",         "k",         "v",    "o",
                                       "lse",       "q_offsets", "k_offsets",
-                                      "tiles"};
-static constexpr size_t kNumArrays = 8;
+                                      "items",     "item_starts"};
+static constexpr size_t kNumArrays = 9;
 
 static std::vector<int64_t> getStarts(const std::vector<int64_t> &lengths) {
   std::vector<int64_t> starts(lengths.size() + 1, 0);
@@ -93,8 +94,8 @@ static void addTable(std::vector<GlobalArray> &arrays, const char *name,
   array.setAllWritten();
 }
 
-/// Offsets, and the work list: sequences by falling number of keys, as the
-/// runtime orders them.
+/// Offsets, and the work list: each tile of each head once, dealt to the CTAs
+/// in turn. Kernels read one item ahead, so that one more follows.
 void Attention::makeTables() {
   bool hasQueries = !problem.broadcastQuery;
   addTable(*arrays, kArrays[kQOffsets],
@@ -107,16 +108,25 @@ void Attention::makeTables() {
       return problem.kLengths[a] > problem.kLengths[b];
     });
   }
-  std::vector<int64_t> list;
-  for (size_t sequence : order) {
-    for (int64_t row = 0; row < problem.qLengths[sequence]; row += blockM) {
-      list.push_back(int64_t(sequence));
-      list.push_back(row);
+  std::vector<std::array<int64_t, 4>> tiles;
+  for (int64_t head = 0; head < problem.heads; ++head) {
+    for (size_t sequence : order) {
+      for (int64_t row = 0; row < problem.qLengths[sequence]; row += blockM) {
+        tiles.push_back({int64_t(sequence), row, head, 0});
+      }
     }
   }
-  tiles = int64_t(list.size()) / 2;
-  items = tiles * problem.heads;
-  addTable(*arrays, kArrays[kTiles], list);
+  ctas = std::min<int64_t>(problem.maxCtas, int64_t(tiles.size()));
+  std::vector<int64_t> list, starts{0};
+  for (int64_t cta = 0; cta < ctas; ++cta) {
+    for (size_t i = size_t(cta); i < tiles.size(); i += size_t(ctas)) {
+      list.insert(list.end(), tiles[i].begin(), tiles[i].end());
+    }
+    starts.push_back(int64_t(list.size()) / 4);
+  }
+  list.insert(list.end(), 4, 0);
+  addTable(*arrays, kArrays[kItems], list);
+  addTable(*arrays, kArrays[kItemStarts], starts);
 }
 
 std::string Attention::bind(const AttentionProblem &newProblem,
@@ -148,8 +158,6 @@ std::string Attention::bind(const AttentionProblem &newProblem,
       }
     }
     std::pair<const char *, int64_t> scalars[] = {
-        {"num_tiles", tiles},
-        {"num_heads", problem.heads},
         {"heads_per_group", problem.heads / problem.kvHeads},
         {"q_length", problem.qLengths.empty() ? 0 : problem.qLengths[0]},
         {"k_length", problem.kLengths.empty() ? 0 : problem.kLengths[0]},

@@ -69,9 +69,11 @@ static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
     problem.qLengths.push_back(tilesPerSequence * q->box[0]);
     problem.kLengths.push_back(count * k->box[0]);
   }
-  return Attention()
-      .bind(problem, simulation.program, launch.arrays, launch.arguments)
-      .empty();
+  Attention attention;
+  std::string error = attention.bind(problem, simulation.program,
+                                     launch.arrays, launch.arguments);
+  launch.ctas = attention.getCtas();
+  return error.empty();
 }
 
 /// Every number of blocks alone, then all of them in one CTA, up and down.

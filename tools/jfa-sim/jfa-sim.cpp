@@ -125,11 +125,11 @@ static std::string bindAttention(const Options &options,
   problem.causal = options.causal;
   problem.broadcastQuery = options.broadcastQuery;
   problem.seed = options.seed;
+  problem.maxCtas = options.grid.value_or(3);
   problem.values = !options.orderOnly;
   std::string error = attention.bind(problem, simulation.program,
                                      launch.arrays, launch.arguments);
-  launch.ctas = uint32_t(options.grid.value_or(
-      std::max<int64_t>(1, std::min<int64_t>(3, attention.getItems()))));
+  launch.ctas = attention.getCtas();
   return error;
 }
 

@@ -29,6 +29,7 @@ struct AttentionProblem {
   /// One block of queries for all sequences.
   bool broadcastQuery = false;
   uint64_t seed = 0;
+  int64_t maxCtas = 1;
   /// Whether the inputs need values.
   bool values = true;
   /// Whether sequences with many keys come first, as the runtime orders them.
@@ -42,13 +43,13 @@ public:
   std::string bind(const AttentionProblem &problem, const Program &program,
                    std::vector<GlobalArray> &arrays,
                    std::vector<Value> &arguments);
-  /// Query tiles times heads.
-  int64_t getItems() const { return items; }
+  /// The CTAs that have work.
+  uint32_t getCtas() const { return uint32_t(ctas); }
 
   /// The places of the arrays.
-  enum { kQ, kK, kV, kO, kLse, kQOffsets, kKOffsets, kTiles };
+  enum { kQ, kK, kV, kO, kLse, kQOffsets, kKOffsets, kItems, kItemStarts };
   AttentionProblem problem;
-  int64_t dim = 0, blockM = 0, items = 0, tiles = 0;
+  int64_t dim = 0, blockM = 0, ctas = 0;
   int64_t qRows = 0, kRows = 0, oRows = 0;
   ElementKind element = ElementKind::BF16;
   std::vector<int64_t> qStarts, kStarts, oStarts;

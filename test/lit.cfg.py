@@ -1,6 +1,7 @@
 # Settings of the lit tests that do not depend on the build.
 #
 # Features: `ptxas`, NVIDIA's assembler was found where jfa-opt finds it;
+# `disassembler`, so was one of its disassemblers, which `%disassemble` runs;
 # `cuda`, there is an NVIDIA GPU.
 
 import os
@@ -20,34 +21,45 @@ config.environment["PATH"] = os.pathsep.join(
     [config.jfa_tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
 )
 config.substitutions.append(("%python", sys.executable))
-# The kernels that are shipped.
-config.substitutions.append(
-    (
-        "%kernels",
-        os.path.join(os.path.dirname(config.test_source_root), "lib", "Kernels"),
-    )
-)
 # For tests that set PATH.
 config.substitutions.append(
     ("%jfa-opt", os.path.join(config.jfa_tools_dir, "jfa-opt"))
 )
 
+plugin = os.path.join(config.jfa_lib_dir, "jfa-plugin.so")
+config.substitutions.append(("%jfa_plugin", plugin))
+# The stock tool, and what it takes to know the tlx dialect.
+config.substitutions.append(
+    ("%mlir-opt", os.path.join(config.llvm_tools_dir, "mlir-opt"))
+)
+config.substitutions.append(
+    ("%load_jfa", f"--load-dialect-plugin={plugin} --load-pass-plugin={plugin}")
+)
+config.substitutions.append(("%kernels", config.jfa_kernels_dir))
 
-def find_ptxas():
-    """Looks where jfa::findPtxas() looks."""
-    candidates = [os.environ.get("JFA_PTXAS"), shutil.which("ptxas")]
+
+def find_cuda_tool(name, override=None, found=None):
+    """Takes what CMake found, or looks where jfa::findPtxas() looks."""
+    candidates = [override and os.environ.get(override), found,
+                  shutil.which(name)]
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         root = os.environ.get(variable)
-        candidates.append(root and os.path.join(root, "bin", "ptxas"))
+        candidates.append(root and os.path.join(root, "bin", name))
     for candidate in candidates:
         if candidate and os.access(candidate, os.X_OK):
             return candidate
     return None
 
 
-ptxas = find_ptxas()
+ptxas = find_cuda_tool("ptxas", "JFA_PTXAS", config.jfa_ptxas)
 if ptxas:
     config.available_features.add("ptxas")
     config.environment["JFA_PTXAS"] = ptxas
+for name, arguments in (("cuobjdump", "--dump-sass"), ("nvdisasm", "")):
+    disassembler = find_cuda_tool(name)
+    if disassembler:
+        config.available_features.add("disassembler")
+        config.substitutions.append(("%disassemble", f"{disassembler} {arguments}"))
+        break
 if os.path.exists("/dev/nvidia0"):
     config.available_features.add("cuda")

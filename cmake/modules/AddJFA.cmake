@@ -4,7 +4,9 @@ option(JFA_PRECOMPILE_HEADERS "Compile MLIR's headers once for all sources" ON)
 
 # Most of the time that a source takes is MLIR's headers.
 if(JFA_PRECOMPILE_HEADERS)
-  file(WRITE "${CMAKE_BINARY_DIR}/jfa_precompiled.cpp" "")
+  # Unlike file(WRITE), this leaves a file that is there alone, so that configuring
+  # again compiles nothing again.
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/jfa_precompiled.cpp" CONTENT "")
   add_library(jfa_precompiled OBJECT "${CMAKE_BINARY_DIR}/jfa_precompiled.cpp")
   target_compile_options(jfa_precompiled PRIVATE -fno-exceptions)
   target_precompile_headers(jfa_precompiled PRIVATE
@@ -45,6 +47,11 @@ function(add_jfa_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${name} PUBLIC cxx_std_17)
+  add_library(JFA::${name} ALIAS ${name})
+  install(TARGETS ${name}
+    EXPORT JFACompilerTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   set_property(GLOBAL APPEND PROPERTY JFA_COMPILER_LIBRARIES ${name})
 endfunction()
 
@@ -55,5 +62,7 @@ function(add_jfa_tool name)
   jfa_set_warnings(${name})
   target_compile_options(${name} PRIVATE -fno-exceptions)
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR LLVM)
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS ${name}
+    EXPORT JFACompilerTargets
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()

@@ -50,28 +50,80 @@ jfaEmbeddedBundles:
   endif()
 endfunction()
 
-# Lists the specialisations of the attention forward that are shipped, each as
-# one string of the compiler's options:
+# Reads a table of specialisations: the first line that is neither empty nor a
+# comment names parameters, each further one gives their values for a kernel, and
+# `a,b` stands for one kernel for each value. Every element of the result is one
+# kernel as jfa-opt's option --specialize wants it, NAME=VALUE,NAME=VALUE,...
 #
-#   jfa_attention_forward_specializations(variable)
-#   foreach(options IN LISTS variable)
-#     separate_arguments(options)   # -D;HEAD_DIM=128;-D;CAUSAL=true;...
-function(jfa_attention_forward_specializations variable)
+#   jfa_read_specializations(<variable> <file>)
+function(jfa_read_specializations variable file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+  file(STRINGS "${file}" lines REGEX "^ *[^# ]")
+  set(names "")
   set(result "")
-  foreach(head_dim 64 128)
-    foreach(causal false true)
-      foreach(element bf16 f16)
-        foreach(mode "false;false" "true;false" "true;true")
-          list(GET mode 0 jagged)
-          list(GET mode 1 broadcast)
-          string(CONCAT options
-            "-D HEAD_DIM=${head_dim} -D CAUSAL=${causal} "
-            "-D ELEMENT=${element} -D JAGGED=${jagged} "
-            "-D BROADCAST_QUERY=${broadcast}")
-          list(APPEND result "${options}")
-        endforeach()
+  foreach(line IN LISTS lines)
+    string(STRIP "${line}" line)
+    string(REGEX REPLACE "[ \t]+" ";" values "${line}")
+    if(NOT names)
+      set(names "${values}")
+      continue()
+    endif()
+    list(LENGTH names expected)
+    list(LENGTH values got)
+    if(NOT got EQUAL expected)
+      message(FATAL_ERROR
+        "${file}: expected ${expected} values, but got ${got}: ${line}")
+    endif()
+    set(kernels "")
+    foreach(name value IN ZIP_LISTS names values)
+      string(REPLACE "," ";" choices "${value}")
+      set(extended "")
+      foreach(choice IN LISTS choices)
+        if(kernels)
+          foreach(kernel IN LISTS kernels)
+            list(APPEND extended "${kernel},${name}=${choice}")
+          endforeach()
+        else()
+          list(APPEND extended "${name}=${choice}")
+        endif()
       endforeach()
+      set(kernels "${extended}")
     endforeach()
+    list(APPEND result ${kernels})
   endforeach()
   set(${variable} "${result}" PARENT_SCOPE)
+endfunction()
+
+# Looks for ptxas where jfa-opt does (the option, JFA_PTXAS, PATH, CUDA_HOME,
+# CUDA_PATH) and sets the cache variable JFA_PTXAS.
+macro(jfa_find_ptxas)
+  if(NOT JFA_PTXAS AND NOT "$ENV{JFA_PTXAS}" STREQUAL "")
+    set(JFA_PTXAS "$ENV{JFA_PTXAS}" CACHE FILEPATH "NVIDIA's assembler" FORCE)
+  endif()
+  find_program(JFA_PTXAS ptxas
+    PATHS "$ENV{CUDA_HOME}/bin" "$ENV{CUDA_PATH}/bin" NO_CMAKE_SYSTEM_PATH
+    DOC "NVIDIA's assembler, which compiling the embedded kernels needs")
+endmacro()
+
+# Compiles the specialisations of a kernel into one bundle with the jfa-opt of
+# this build.
+#
+#   jfa_compile_bundle(<target> <bundle> SOURCE <file>
+#     ARCH <arch> SPECIALIZATIONS <file>)
+function(jfa_compile_bundle target bundle)
+  cmake_parse_arguments(ARG "" "SOURCE;ARCH;SPECIALIZATIONS" "" ${ARGN})
+  jfa_read_specializations(kernels "${ARG_SPECIALIZATIONS}")
+  list(LENGTH kernels count)
+  list(TRANSFORM kernels PREPEND "--specialize=")
+  get_filename_component(name "${ARG_SOURCE}" NAME)
+  string(REGEX REPLACE "\\.[^.]*$" ".json" manifest "${bundle}")
+  add_custom_command(
+    OUTPUT "${bundle}"
+    BYPRODUCTS "${manifest}"
+    COMMAND jfa-opt "${ARG_SOURCE}" --arch=${ARG_ARCH} ${kernels}
+      --emit=bundle "--ptxas=${JFA_PTXAS}" -o "${bundle}"
+    DEPENDS jfa-opt "${ARG_SOURCE}" "${JFA_PTXAS}"
+    COMMENT "Compiling ${count} specialisations of ${name} for ${ARG_ARCH}"
+    VERBATIM)
+  add_custom_target(${target} DEPENDS "${bundle}")
 endfunction()

@@ -1,21 +1,16 @@
-/*===- jfa-c/Runtime.h - C interface of JFA's runtime ---------------*- C
--*-===*\
-|*                                                                            *|
-|* Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-|*                                                                            *|
-|*===----------------------------------------------------------------------===*|
-|*                                                                            *|
-|* Runs the attention kernels on a GPU. A plan is made once per shape from *|
-|* sizes that are known on the host; executing it takes device pointers,      *|
-|* allocates nothing and waits for nothing. *|
-|*                                                                            *|
-|* Every function returns a status. `error` may be null; otherwise it receives
-*|
-|* the same status, the name of the refused argument (or an empty string) and *|
-|* one sentence. A refused call launches nothing and writes to no buffer. *|
-|*                                                                            *|
-\*===----------------------------------------------------------------------===*/
+/* jfa-c/Runtime.h - C interface of JFA's runtime
+ *
+ * Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Runs the attention kernels on a GPU. A plan is made once per shape from sizes
+ * that are known on the host; executing it takes device pointers, allocates
+ * nothing and waits for nothing.
+ *
+ * Every function returns a status. `error` may be null; otherwise it receives
+ * the same status, the name of the refused argument (or an empty string) and
+ * one sentence. A refused call launches nothing and writes to no buffer.
+ */
 
 #ifndef JFA_C_RUNTIME_H
 #define JFA_C_RUNTIME_H
@@ -104,8 +99,8 @@ typedef struct jfaKernelFacts {
   int32_t stack_bytes;
   /** Only from a plan; zero otherwise. */
   int32_t grid[3];
-  /** Query tiles, over all sequences of one head. Only from a plan. */
-  int64_t num_tiles;
+  /** Query tiles of all sequences and heads. Only from a plan. */
+  int64_t num_items;
 } jfaKernelFacts;
 
 /** The number of kernels that are embedded or loaded, and one of them;

@@ -17,7 +17,8 @@
 
 namespace mlir::jfa {
 
-/// Adds the tlx dialect and the extensions that its passes need.
+/// Adds the tlx dialect, the other dialects that kernels are written in, and
+/// the extensions of these and of LLVM's that the pipelines need.
 void registerAllDialects(DialectRegistry &registry);
 
 /// Registers every pass and pipeline. Safe to call more than once.

@@ -52,9 +52,9 @@ void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
   kernels.addPass(tlx::createAssignLayoutsPass());
   kernels.addPass(tlx::createAllocateMemoryPass());
   kernels.addPass(tlx::createInsertFencesPass());
-  if (options.verifyProtocol) {
-    kernels.addPass(sim::createVerifyProtocolPass());
-  }
+  sim::VerifyProtocolPassOptions verify;
+  verify.enabled = options.verifyProtocol;
+  kernels.addPass(sim::createVerifyProtocolPass(verify));
   manager.addPass(createConvertTLXToNVVMPass());
   addCleanup(manager);
   manager.addPass(createSCFToControlFlowPass());

@@ -35,9 +35,8 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"lse", ArgumentKind::Pointer, ElementType::F32},
     {"q_offsets", ArgumentKind::Pointer, ElementType::I32},
     {"k_offsets", ArgumentKind::Pointer, ElementType::I32},
-    {"tiles", ArgumentKind::Pointer, ElementType::I32},
-    {"num_tiles", ArgumentKind::Scalar, ElementType::I32},
-    {"num_heads", ArgumentKind::Scalar, ElementType::I32},
+    {"items", ArgumentKind::Pointer, ElementType::I32},
+    {"item_starts", ArgumentKind::Pointer, ElementType::I32},
     {"heads_per_group", ArgumentKind::Scalar, ElementType::I32},
     {"q_length", ArgumentKind::Scalar, ElementType::I32},
     {"k_length", ArgumentKind::Scalar, ElementType::I32},
@@ -107,13 +106,15 @@ Status AttentionForwardPlan::chooseKernel() {
            manifest.getParameter("BROADCAST_QUERY", "false") == broadcast;
   });
   if (!kernel) {
-    return failure(JFA_STATUS_NO_KERNEL,
-                   "expected a kernel attention_fwd for sm_", gpu.computeMajor,
-                   gpu.computeMinor, " with HEAD_DIM=", headDim,
-                   " ELEMENT=", element, " CAUSAL=", causal, " JAGGED=", jagged,
-                   " BROADCAST_QUERY=", broadcast,
-                   " to be embedded or loaded, but none of the ",
-                   registry.getCount(), " kernels is");
+    return failure(
+        JFA_STATUS_NO_KERNEL, "expected a kernel attention_fwd for sm_",
+        gpu.computeMajor, gpu.computeMinor, " with HEAD_DIM=", headDim,
+        " ELEMENT=", element, " CAUSAL=", causal, " JAGGED=", jagged,
+        " BROADCAST_QUERY=", broadcast, " to be embedded or loaded, but ",
+        registry.getCount() == 0
+            ? std::string("this library was built without kernels, "
+                          "and none was loaded")
+            : concat("none of the ", registry.getCount(), " kernels is"));
   }
   const Manifest &manifest = kernel->getManifest();
   if (manifest.cluster != std::array<int32_t, 3>{1, 1, 1}) {
@@ -152,24 +153,23 @@ Status AttentionForwardPlan::shapeMaps() {
 }
 
 Status AttentionForwardPlan::chooseGrid(int64_t blockM) {
-  Status status = makeWorkList(problem.sequences, blockM, tiles);
+  const Manifest &manifest = kernel->getManifest();
+  int64_t perMultiprocessor = manifest.getInteger("CTAS_PER_SM", 1);
+  WorkShape shape;
+  shape.blockM = blockM;
+  shape.blockN = std::max<int64_t>(1, manifest.getInteger("BLOCK_N", 1));
+  shape.causal = problem.causal;
+  shape.queryHeads = problem.queryHeads;
+  shape.kvHeads = problem.kvHeads;
+  shape.bytesPerKey = 2 * problem.headDim * int64_t(sizeof(uint16_t));
+  shape.workers = gpu.multiprocessors * std::max<int64_t>(1, perMultiprocessor);
+  Status status = makeWorkList(problem.sequences, shape, work);
   if (status.failed()) {
     return status;
   }
-  // The kernel counts items, one per tile and head, in 32 bits, and steps past
-  // the last by up to a grid.
-  int64_t perMultiprocessor =
-      kernel->getManifest().getInteger("CTAS_PER_SM", 1);
-  int64_t resident =
-      gpu.multiprocessors * std::max<int64_t>(1, perMultiprocessor);
-  int64_t items = int64_t(tiles.size()) * problem.queryHeads;
-  int64_t maxItems = std::numeric_limits<int32_t>::max() - resident;
-  if (items > maxItems) {
-    return invalid("num_query_heads", "times the ", tiles.size(),
-                   " query tiles to be at most ", maxItems, ", but got ",
-                   problem.queryHeads);
-  }
-  grid = std::min(resident, items);
+  grid = int64_t(work.starts.size()) - 1;
+  // The kernel reads one item ahead.
+  work.items.push_back({0, 0, 0});
   return success();
 }
 
@@ -212,8 +212,12 @@ AttentionForwardPlan::create(const jfaAttentionForwardDescription &description,
 // Using a plan
 //===----------------------------------------------------------------------===//
 
+size_t AttentionForwardPlan::getItemBytes() const {
+  return work.items.size() * sizeof(WorkItem);
+}
+
 size_t AttentionForwardPlan::getWorkspaceSize() const {
-  return (tiles.size() * sizeof(WorkTile) + 15) / 16 * 16;
+  return getItemBytes() + (work.starts.size() * sizeof(int32_t) + 15) / 16 * 16;
 }
 
 Status AttentionForwardPlan::checkWorkspace(const void *workspace,
@@ -235,17 +239,23 @@ Status AttentionForwardPlan::checkWorkspace(const void *workspace,
 Status AttentionForwardPlan::initializeWorkspace(void *workspace, size_t bytes,
                                                  Driver::Stream stream) const {
   Status status = checkWorkspace(workspace, bytes);
-  if (status.failed() || tiles.empty()) {
+  if (status.failed() || grid == 0) {
     return status;
   }
   ContextGuard guard(*driver, gpu.context, status);
   if (status.failed()) {
     return status;
   }
+  auto address = reinterpret_cast<Driver::Pointer>(workspace);
+  status = driver->check(driver->copyToDeviceAsync(address, work.items.data(),
+                                                   getItemBytes(), stream),
+                         "copy the work list");
+  if (status.failed()) {
+    return status;
+  }
   return driver->check(
-      driver->copyToDeviceAsync(reinterpret_cast<Driver::Pointer>(workspace),
-                                tiles.data(), tiles.size() * sizeof(WorkTile),
-                                stream),
+      driver->copyToDeviceAsync(address + getItemBytes(), work.starts.data(),
+                                work.starts.size() * sizeof(int32_t), stream),
       "copy the work list");
 }
 
@@ -281,10 +291,9 @@ Status AttentionForwardPlan::execute(const jfaAttentionForwardBuffers &buffers,
       return status;
     }
   }
-  const void *pointers[4] = {buffers.lse, buffers.q_offsets, buffers.k_offsets,
-                             workspace};
-  auto numTiles = static_cast<int32_t>(tiles.size());
-  int32_t numHeads = problem.queryHeads;
+  const void *starts = static_cast<const char *>(workspace) + getItemBytes();
+  const void *pointers[5] = {buffers.lse, buffers.q_offsets, buffers.k_offsets,
+                             workspace, starts};
   int32_t headsPerGroup = problem.queryHeads / problem.kvHeads;
   auto qLength = static_cast<int32_t>(problem.sequences.qLength);
   auto kLength = static_cast<int32_t>(problem.sequences.kLength);
@@ -294,8 +303,8 @@ Status AttentionForwardPlan::execute(const jfaAttentionForwardBuffers &buffers,
   const void *values[kNumSlots] = {
       &tensorMaps[0], &tensorMaps[1], &tensorMaps[2], &tensorMaps[3],
       &pointers[0],   &pointers[1],   &pointers[2],   &pointers[3],
-      &numTiles,      &numHeads,      &headsPerGroup, &qLength,
-      &kLength,       &lseStride,     &scaleLog2};
+      &pointers[4],   &headsPerGroup, &qLength,       &kLength,
+      &lseStride,     &scaleLog2};
   void *arguments[kNumSlots];
   for (size_t i = 0; i < slots.size(); ++i) {
     arguments[i] = const_cast<void *>(values[static_cast<size_t>(slots[i])]);

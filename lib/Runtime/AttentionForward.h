@@ -24,16 +24,15 @@ enum class Slot {
   Lse,
   QOffsets,
   KOffsets,
-  Tiles,
-  NumTiles,
-  NumHeads,
+  Items,
+  ItemStarts,
   HeadsPerGroup,
   QLength,
   KLength,
   LseStride,
   ScaleLog2
 };
-constexpr size_t kNumSlots = 15;
+constexpr size_t kNumSlots = 14;
 
 /// Resolves a kernel's arguments by name; refuses a name that is unknown, or of
 /// another kind or type than the runtime passes.
@@ -53,7 +52,8 @@ public:
 
   const Kernel &getKernel() const { return *kernel; }
   int64_t getGrid() const { return grid; }
-  size_t getNumTiles() const { return tiles.size(); }
+  /// Tiles of all sequences and heads, without the one past the end.
+  size_t getNumItems() const { return work.items.size() - 1; }
 
 private:
   AttentionProblem problem;
@@ -62,7 +62,7 @@ private:
   Kernel *kernel;
   Driver::Function function;
   int64_t grid;
-  std::vector<WorkTile> tiles;
+  WorkList work;
   std::vector<Slot> slots;
   /// Of q, k, v and o, for those that the kernel takes as tensor maps.
   TensorMapShape maps[4];
@@ -70,6 +70,7 @@ private:
   Status chooseKernel();
   Status shapeMaps();
   Status chooseGrid(int64_t blockM);
+  size_t getItemBytes() const;
   Status checkWorkspace(const void *workspace, size_t bytes) const;
 };
 

@@ -235,7 +235,7 @@ jfaStatus jfaAttentionForwardPlanGetFacts(const jfaAttentionForwardPlan *plan,
     fillFacts(plan->plan.getKernel(), *facts);
     facts->grid[0] = static_cast<int32_t>(plan->plan.getGrid());
     facts->grid[1] = facts->grid[2] = 1;
-    facts->num_tiles = static_cast<int64_t>(plan->plan.getNumTiles());
+    facts->num_items = static_cast<int64_t>(plan->plan.getNumItems());
     return success();
   });
 }

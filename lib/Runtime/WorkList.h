@@ -5,10 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The host cuts every sequence into tiles of BLOCK_M query rows and decides in
-// which order the GPU takes them. A persistent kernel runs the list once per
-// head, so long tiles must come early: a long one taken last keeps one
-// multiprocessor busy while all others idle.
+// The host cuts every sequence into tiles of BLOCK_M query rows and deals them
+// to the multiprocessors, so that a persistent kernel finds the same work on
+// each:
+//
+//  - tiles that share keys and values are taken at about the same time, in
+//    sections whose keys and values fit the L2 cache, longest sequences first;
+//  - within a section the longest tiles come first;
+//  - each goes to the multiprocessor that has least to do so far.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,17 +26,19 @@
 
 namespace jfa::runtime {
 
-/// One entry of the device's work list.
-struct WorkTile {
+/// One entry of the device's work list: a tile of query rows of one head.
+struct WorkItem {
   int32_t sequence;
   /// First query row, counted from the sequence's first.
   int32_t row;
+  int32_t head;
+  int32_t reserved = 0;
 
-  bool operator==(const WorkTile &other) const {
-    return sequence == other.sequence && row == other.row;
+  bool operator==(const WorkItem &other) const {
+    return sequence == other.sequence && row == other.row && head == other.head;
   }
 };
-static_assert(sizeof(WorkTile) == 8, "the kernels read pairs of 32-bit ints");
+static_assert(sizeof(WorkItem) == 16, "the kernels read four 32-bit ints");
 
 /// The sequences of one head. Null offsets stand for equal lengths.
 struct Sequences {
@@ -52,12 +58,37 @@ struct Sequences {
   }
 };
 
-/// Makes the list. A tile belongs to every block of `blockM` query rows that
-/// has a row, also where a sequence has no keys: its output is written too.
-/// Sequences are ordered by falling number of keys, equal ones as they come.
-/// Refuses lists with more than 2^31 - 1 tiles.
-Status makeWorkList(const Sequences &sequences, int64_t blockM,
-                    std::vector<WorkTile> &tiles);
+/// What decides how much work a tile is, and who shares it.
+struct WorkShape {
+  int64_t blockM;
+  int64_t blockN;
+  bool causal;
+  int64_t queryHeads;
+  int64_t kvHeads;
+  /// Bytes of one key and one value of one head.
+  int64_t bytesPerKey;
+  /// Multiprocessors to deal to.
+  int64_t workers;
+};
+
+/// The work of a launch: worker w takes `items[starts[w]]` up to
+/// `items[starts[w + 1] - 1]`, in this order.
+struct WorkList {
+  std::vector<WorkItem> items;
+  std::vector<int32_t> starts;
+};
+
+/// Steps that a tile of `rows` query rows from `row` takes: one for each block
+/// of keys that some row sees, and one for its beginning and end.
+int64_t getTileCost(const Sequences &sequences, const WorkShape &shape,
+                    int64_t sequence, int64_t row);
+
+/// Makes the list. Every block of `blockM` query rows that has a row is in it
+/// once for each head, also where a sequence has no keys: its output is written
+/// too. No worker without work is listed. Refuses lists with more than 2^31 - 1
+/// items.
+Status makeWorkList(const Sequences &sequences, const WorkShape &shape,
+                    WorkList &list);
 
 } // namespace jfa::runtime
 

@@ -159,10 +159,10 @@ static bool compare(arith::CmpIPredicate predicate, int64_t bits, int64_t x,
 static LogicalResult buildCmpI(arith::CmpIOp op, ProgramBuilder &builder) {
   arith::CmpIPredicate predicate = op.getPredicate();
   int64_t bits = getBits(op.getLhs());
-  return appendMap<int64_t, int64_t, 2>(
-      op, builder, [=](int64_t x, int64_t y) -> int64_t {
-        return compare(predicate, bits, x, y);
-      });
+  return appendMap<int64_t, int64_t, 2>(op, builder,
+                                        [=](int64_t x, int64_t y) -> int64_t {
+                                          return compare(predicate, bits, x, y);
+                                        });
 }
 
 static LogicalResult buildCmpF(arith::CmpFOp op, ProgramBuilder &builder) {
@@ -189,8 +189,8 @@ static LogicalResult buildCmpF(arith::CmpFOp op, ProgramBuilder &builder) {
 
 template <typename Op, float (*map)(float, float)>
 static LogicalResult buildReal(Op op, ProgramBuilder &builder) {
-  return appendMap<float, float, 2>(
-      op, builder, [](float x, float y) { return map(x, y); });
+  return appendMap<float, float, 2>(op, builder,
+                                    [](float x, float y) { return map(x, y); });
 }
 
 template <typename Op, int64_t (*map)(int64_t, int64_t)>
@@ -203,10 +203,9 @@ static LogicalResult buildInteger(Op op, ProgramBuilder &builder) {
 template <typename Op, uint64_t (*map)(uint64_t, uint64_t)>
 static LogicalResult buildUnsigned(Op op, ProgramBuilder &builder) {
   int64_t bits = getBits(op.getLhs());
-  return appendMap<int64_t, int64_t, 2>(
-      op, builder, [=](int64_t x, int64_t y) {
-        return int64_t(map(toUnsigned(bits, x), toUnsigned(bits, y)));
-      });
+  return appendMap<int64_t, int64_t, 2>(op, builder, [=](int64_t x, int64_t y) {
+    return int64_t(map(toUnsigned(bits, x), toUnsigned(bits, y)));
+  });
 }
 
 static float add(float x, float y) { return x + y; }
@@ -235,7 +234,9 @@ static uint64_t minimumU(uint64_t x, uint64_t y) { return std::min(x, y); }
 static uint64_t andI(uint64_t x, uint64_t y) { return x & y; }
 static uint64_t orI(uint64_t x, uint64_t y) { return x | y; }
 static uint64_t xorI(uint64_t x, uint64_t y) { return x ^ y; }
-static uint64_t shiftLeft(uint64_t x, uint64_t y) { return y < 64 ? x << y : 0; }
+static uint64_t shiftLeft(uint64_t x, uint64_t y) {
+  return y < 64 ? x << y : 0;
+}
 static uint64_t shiftRight(uint64_t x, uint64_t y) {
   return y < 64 ? x >> y : 0;
 }
@@ -276,9 +277,8 @@ static LogicalResult buildConvert(Op op, ProgramBuilder &builder) {
 template <typename Op>
 static LogicalResult buildZeroExtend(Op op, ProgramBuilder &builder) {
   int64_t bits = getBits(op.getIn());
-  return appendMap<int64_t, int64_t, 1>(op, builder, [=](int64_t x) {
-    return int64_t(toUnsigned(bits, x));
-  });
+  return appendMap<int64_t, int64_t, 1>(
+      op, builder, [=](int64_t x) { return int64_t(toUnsigned(bits, x)); });
 }
 
 static LogicalResult buildSignExtend(arith::ExtSIOp op,

@@ -1,4 +1,5 @@
-//===- Attention.cpp - Inputs and references of attention kernels -*- C++ -*-===//
+//===- Attention.cpp - Inputs and references of attention kernels -*- C++
+//-*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,9 +18,9 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
 /// The arrays, in this order.
-static const char *const kArrays[] = {"q",         "k",         "v",    "o",
-                                      "lse",       "q_offsets", "k_offsets",
-                                      "items",     "item_starts"};
+static const char *const kArrays[] = {"q",         "k",     "v",
+                                      "o",         "lse",   "q_offsets",
+                                      "k_offsets", "items", "item_starts"};
 static constexpr size_t kNumArrays = 9;
 
 static std::vector<int64_t> getStarts(const std::vector<int64_t> &lengths) {

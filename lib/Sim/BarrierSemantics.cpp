@@ -11,8 +11,7 @@ using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
-std::optional<int64_t> BarrierElement::get(Machine &machine,
-                                           Task &task) const {
+std::optional<int64_t> BarrierElement::get(Machine &machine, Task &task) const {
   int64_t first = task[array].integer;
   int64_t at = index ? task[*index].integer : 0;
   if (!machine.checkBarrier(task, first, at, count)) {
@@ -87,8 +86,7 @@ static LogicalResult buildExpect(tlx::BarrierExpectBytesOp op,
   return success();
 }
 
-static LogicalResult buildWait(tlx::BarrierWaitOp op,
-                               ProgramBuilder &builder) {
+static LogicalResult buildWait(tlx::BarrierWaitOp op, ProgramBuilder &builder) {
   BarrierElement element =
       getBarrierElement(op, op.getBarrier(), op.getIndex(), false, builder);
   Slot phase = builder.getSlot(op.getPhase());

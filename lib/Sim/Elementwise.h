@@ -28,8 +28,8 @@ struct Elementwise {
 
 /// Fails after a diagnostic; null where there is nothing to do, because only
 /// the order is wanted.
-FailureOr<std::optional<Elementwise>>
-getElementwise(Operation *op, ProgramBuilder &builder);
+FailureOr<std::optional<Elementwise>> getElementwise(Operation *op,
+                                                     ProgramBuilder &builder);
 
 namespace detail {
 template <typename T>
@@ -79,9 +79,9 @@ LogicalResult appendMap(Operation *op, ProgramBuilder &builder, Map map) {
   };
   if (!e.isTile) {
     builder.append(op, [=](Machine &, Task &task) {
-      detail::scalar<Out>(task[e.result]) = detail::finish(
-          e.to,
-          apply(detail::scalar<In>(task[a]), detail::scalar<In>(task[b])));
+      detail::scalar<Out>(task[e.result]) =
+          detail::finish(e.to, apply(detail::scalar<In>(task[a]),
+                                     detail::scalar<In>(task[b])));
     });
     return success();
   }

@@ -119,13 +119,15 @@ Finding Explain::conflict(const Conflict &conflict, const Access &later,
   if (conflict.fault == Fault::MissingFence) {
     finding.text = describe(later) + " " + what +
                    " through the async proxy, but no fence follows the write";
-    finding.notes.push_back(
-        {earlier.site, task(earlier.task) + " needs tlx.fence_async_shared "
-                                            "between here and its release"});
+    finding.notes.push_back({earlier.site, task(earlier.task) +
+                                               " needs tlx.fence_async_shared "
+                                               "between here and its release"});
     return finding;
   }
-  finding.text = describe(later) + " " + what + ", but nothing orders that "
-                 "after " + (earlier.isAsync ? "an operation" : task(earlier.task)) +
+  finding.text = describe(later) + " " + what +
+                 ", but nothing orders that "
+                 "after " +
+                 (earlier.isAsync ? "an operation" : task(earlier.task)) +
                  (earlier.isWrite ? " has written it" : " has read it");
   addCopyChain(earlier, finding.notes);
   addChain(earlier, later, knowledge, finding.notes);

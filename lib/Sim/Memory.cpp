@@ -164,7 +164,8 @@ bool SharedMemory::contains(const View &view) const {
   return inside;
 }
 
-/// Calls `visit(offset, row, column, count)` for elements that lie side by side.
+/// Calls `visit(offset, row, column, count)` for elements that lie side by
+/// side.
 template <typename Visit>
 static void forEachRun(const View &view, Visit visit) {
   const Geometry &geometry = view.geometry;

@@ -37,16 +37,16 @@ FailureOr<Geometry> sim::getGeometry(Operation *op, tlx::MemDescType type) {
 // Buffers and views
 //===----------------------------------------------------------------------===//
 
-static LogicalResult buildAlloc(tlx::LocalAllocOp op,
-                                ProgramBuilder &builder) {
+static LogicalResult buildAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder) {
   std::optional<int64_t> offset = op.getOffset();
   FailureOr<int64_t> bytes = op.getBuffer().getType().getSizeInBytes();
   if (!offset || failed(bytes)) {
     return op.emitOpError("expected buffers to be placed before a kernel is "
                           "simulated (tlx-allocate-memory)");
   }
-  builder.getProgram().buffers.push_back(
-      {getSourceName(op, "the buffer"), *offset, *offset + *bytes, builder.getSite(op)});
+  builder.getProgram().buffers.push_back({getSourceName(op, "the buffer"),
+                                          *offset, *offset + *bytes,
+                                          builder.getSite(op)});
   Slot buffer = builder.getSlot(op.getBuffer());
   builder.append(op, [buffer, offset](Machine &, Task &task) {
     task[buffer].integer = *offset;
@@ -79,8 +79,7 @@ static LogicalResult buildView(tlx::LocalViewOp op, ProgramBuilder &builder) {
   return success();
 }
 
-static LogicalResult buildSlice(tlx::LocalSliceOp op,
-                                ProgramBuilder &builder) {
+static LogicalResult buildSlice(tlx::LocalSliceOp op, ProgramBuilder &builder) {
   FailureOr<Geometry> from = getGeometry(op, op.getSource().getType());
   FailureOr<Geometry> to = getGeometry(op, op.getView().getType());
   if (failed(from) || failed(to)) {
@@ -101,7 +100,8 @@ static LogicalResult buildSlice(tlx::LocalSliceOp op,
     if (row < 0 || row > maxRow || column < 0 || column > maxColumn) {
       machine.fail(Fault::OutOfBounds, task.site,
                    "expected a slice inside of its tile, but it begins at "
-                   "row " + std::to_string(row) + ", column " +
+                   "row " +
+                       std::to_string(row) + ", column " +
                        std::to_string(column));
       row = column = 0;
     }
@@ -146,8 +146,7 @@ static LogicalResult buildLoad(tlx::LocalLoadOp op, ProgramBuilder &builder) {
   return success();
 }
 
-static LogicalResult buildStore(tlx::LocalStoreOp op,
-                                ProgramBuilder &builder) {
+static LogicalResult buildStore(tlx::LocalStoreOp op, ProgramBuilder &builder) {
   FailureOr<Geometry> geometry = getGeometry(op, op.getDestination().getType());
   if (failed(geometry)) {
     return failure();

@@ -158,9 +158,8 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Schedule> sim::makeSchedule(const std::string &text,
-                                            uint64_t steps,
-                                            std::string &error) {
+std::unique_ptr<Schedule>
+sim::makeSchedule(const std::string &text, uint64_t steps, std::string &error) {
   auto [name, rest] = llvm::StringRef(text).split(':');
   auto [first, second] = rest.split(':');
   uint64_t number = 0, seed = 1;

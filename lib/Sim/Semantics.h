@@ -73,9 +73,8 @@ BarrierElement getBarrierElement(Operation *op, mlir::Value barrier,
 
 /// C, if there, plus the product of two stored matrices of which each may be
 /// transposed.
-TileRef multiply(const Tile &a, bool transposeA, const Tile &b,
-                 bool transposeB, const Tile *c, int64_t rows, int64_t inner,
-                 int64_t columns);
+TileRef multiply(const Tile &a, bool transposeA, const Tile &b, bool transposeB,
+                 const Tile *c, int64_t rows, int64_t inner, int64_t columns);
 
 } // namespace mlir::jfa::sim
 

@@ -139,8 +139,7 @@ void sim::emitFindings(const Simulation &simulation, const Report &report) {
         emitError(simulation.sites[finding.site]->getLoc());
     diagnostic << getName(finding.fault) << ": " << finding.text;
     for (const Note &note : finding.notes) {
-      diagnostic.attachNote(simulation.sites[note.site]->getLoc())
-          << note.text;
+      diagnostic.attachNote(simulation.sites[note.site]->getLoc()) << note.text;
     }
   }
 }

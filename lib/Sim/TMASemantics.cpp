@@ -38,9 +38,7 @@ struct Box {
   std::optional<std::pair<int64_t, int64_t>> segment;
   View buffer;
 
-  int64_t getLines() const {
-    return getNumElements(extents) / extents.back();
-  }
+  int64_t getLines() const { return getNumElements(extents) / extents.back(); }
 };
 
 /// A run of elements along the last axis.
@@ -125,12 +123,12 @@ static bool checkBegin(Machine &machine, Task &task, const Box &box,
     int64_t extent = isRagged ? box.segment->second : array.shape[axis];
     int64_t at = box.coordinates[axis];
     if (at < 0 || (isLoad && at >= extent)) {
-      machine.fail(
-          Fault::OutOfBounds, task.site,
-          task.name + " copies a box of " + array.name + " that begins at " +
-              std::to_string(at) + " of axis " + std::to_string(axis) +
-              ", but the " + (isRagged ? "segment" : "tensor") + " has " +
-              std::to_string(extent) + " there");
+      machine.fail(Fault::OutOfBounds, task.site,
+                   task.name + " copies a box of " + array.name +
+                       " that begins at " + std::to_string(at) + " of axis " +
+                       std::to_string(axis) + ", but the " +
+                       (isRagged ? "segment" : "tensor") + " has " +
+                       std::to_string(extent) + " there");
       return false;
     }
   }
@@ -153,8 +151,7 @@ static void forEachPiece(const Box &box, Visit visit) {
       int64_t row = at / geometry.columns, column = at % geometry.columns;
       int64_t left = geometry.panelColumns -
                      (box.buffer.column + column) % geometry.panelColumns;
-      int64_t count =
-          std::min({left, width - i, geometry.columns - column});
+      int64_t count = std::min({left, width - i, geometry.columns - column});
       visit(box.buffer.getOffset(row, column), line, i, count);
       i += count;
     }
@@ -178,16 +175,17 @@ static void copyIn(Machine &machine, AsyncOp &op, const Box &box) {
     return;
   }
   int64_t size = getBytes(array.kind);
-  forEachPiece(box, [&](int64_t offset, int64_t line, int64_t i,
-                        int64_t count) {
-    uint8_t *to = machine.getShared().at(offset);
-    int64_t there = std::clamp<int64_t>(lines[size_t(line)].count - i, 0, count);
-    std::memset(to, 0, size_t(count * size));
-    if (there > 0) {
-      std::memcpy(to, array.at(lines[size_t(line)].begin + i),
-                  size_t(there * size));
-    }
-  });
+  forEachPiece(
+      box, [&](int64_t offset, int64_t line, int64_t i, int64_t count) {
+        uint8_t *to = machine.getShared().at(offset);
+        int64_t there =
+            std::clamp<int64_t>(lines[size_t(line)].count - i, 0, count);
+        std::memset(to, 0, size_t(count * size));
+        if (there > 0) {
+          std::memcpy(to, array.at(lines[size_t(line)].begin + i),
+                      size_t(there * size));
+        }
+      });
 }
 
 static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
@@ -198,8 +196,8 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
   }
   BarrierElement element =
       getBarrierElement(op, op.getBarrier(), op.getIndex(), true, builder);
-  int64_t bytes = getNumElements(operands->box) *
-                  getBytes(operands->geometry.kind);
+  int64_t bytes =
+      getNumElements(operands->box) * getBytes(operands->geometry.kind);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     std::optional<int64_t> barrier = element.get(machine, task);
     Box box = getBox(*operands, task);
@@ -234,17 +232,16 @@ static void readSource(Machine &machine, AsyncOp &op, const Box &box,
   }
   int64_t size = getBytes(box.buffer.geometry.kind);
   bytes->resize(size_t(getNumElements(box.extents) * size));
-  forEachPiece(box, [&](int64_t offset, int64_t line, int64_t i,
-                        int64_t count) {
-    int64_t to = (line * box.extents.back() + i) * size;
-    std::memcpy(bytes->data() + to, machine.getShared().at(offset),
-                size_t(count * size));
-  });
+  forEachPiece(box,
+               [&](int64_t offset, int64_t line, int64_t i, int64_t count) {
+                 int64_t to = (line * box.extents.back() + i) * size;
+                 std::memcpy(bytes->data() + to, machine.getShared().at(offset),
+                             size_t(count * size));
+               });
 }
 
 /// Adds, rounding each sum to the type.
-static void addLine(GlobalArray &array, const Line &line,
-                    const uint8_t *from) {
+static void addLine(GlobalArray &array, const Line &line, const uint8_t *from) {
   int64_t size = getBytes(array.kind);
   for (int64_t i = 0; i < line.count; ++i) {
     uint8_t *to = array.at(line.begin + i);

@@ -28,8 +28,7 @@ static LogicalResult buildTask(tlx::AsyncTaskOp op, ProgramBuilder &builder) {
   return success();
 }
 
-static LogicalResult buildTasks(tlx::AsyncTasksOp op,
-                                ProgramBuilder &builder) {
+static LogicalResult buildTasks(tlx::AsyncTasksOp op, ProgramBuilder &builder) {
   // Refuses register budgets that cannot be granted.
   if (failed(op.getPlacement())) {
     return failure();
@@ -40,9 +39,8 @@ static LogicalResult buildTasks(tlx::AsyncTasksOp op,
 static LogicalResult buildReplicaId(tlx::AsyncTaskReplicaIdOp op,
                                     ProgramBuilder &builder) {
   Slot id = builder.getSlot(op.getId());
-  builder.append(op, [id](Machine &, Task &task) {
-    task[id].integer = task.replica;
-  });
+  builder.append(
+      op, [id](Machine &, Task &task) { task[id].integer = task.replica; });
   return success();
 }
 

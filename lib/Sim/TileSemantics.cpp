@@ -74,8 +74,8 @@ static LogicalResult appendReduction(Operation *op, tlx::ReduceKind kind,
         value = roundTo(in.kind, value);
       }
     } else {
-      reduceInto(kind, in.integers, out->integers, outer, extent, inner,
-                 groups, group);
+      reduceInto(kind, in.integers, out->integers, outer, extent, inner, groups,
+                 group);
     }
     task[to].tile = std::move(out);
   });
@@ -169,8 +169,33 @@ static LogicalResult buildIota(tlx::IotaOp op, ProgramBuilder &builder) {
     value = int64_t(i) / inner % shape[op.getDim()];
   }
   Slot result = builder.getSlot(op.getResult());
-  builder.append(op,
-                 [=](Machine &, Task &task) { task[result].tile = tile; });
+  builder.append(op, [=](Machine &, Task &task) { task[result].tile = tile; });
+  return success();
+}
+
+static LogicalResult buildPrefixMask(tlx::PrefixMaskOp op,
+                                     ProgramBuilder &builder) {
+  if (!builder.computesValues()) {
+    return success();
+  }
+  Shape shape = getShape(op.getResult().getType());
+  int64_t extent = shape[op.getDim()], inner = 1;
+  for (size_t axis = op.getDim() + 1; axis < shape.size(); ++axis) {
+    inner *= shape[axis];
+  }
+  Slot limit = builder.getSlot(op.getLimit());
+  Slot result = builder.getSlot(op.getResult());
+  builder.append(op, [=](Machine &, Task &task) {
+    const std::vector<int64_t> &limits = task[limit].tile->integers;
+    TileRef out(new Tile(ElementKind::I1, shape));
+    for (size_t i = 0; i < out->integers.size(); ++i) {
+      int64_t outer = int64_t(i) / inner / extent;
+      int64_t at = int64_t(i) / inner % extent;
+      int64_t place = outer * inner + int64_t(i) % inner;
+      out->integers[i] = at < limits[size_t(place)];
+    }
+    task[result].tile = std::move(out);
+  });
   return success();
 }
 
@@ -188,8 +213,7 @@ static LogicalResult buildSplat(tlx::SplatOp op, ProgramBuilder &builder) {
   builder.append(op, [=, k = *kind](Machine &, Task &task) {
     TileRef out(new Tile(k, shape));
     std::fill(out->reals.begin(), out->reals.end(), task[scalar].real);
-    std::fill(out->integers.begin(), out->integers.end(),
-              task[scalar].integer);
+    std::fill(out->integers.begin(), out->integers.end(), task[scalar].integer);
     task[result].tile = std::move(out);
   });
   return success();
@@ -222,8 +246,8 @@ struct Gather {
                   : std::vector<int64_t>{task[index].integer};
   }
   bool isActive(Task &task, size_t i) const {
-    return !mask || (isTile ? task[*mask].tile->integers[i]
-                            : task[*mask].integer);
+    return !mask ||
+           (isTile ? task[*mask].tile->integers[i] : task[*mask].integer);
   }
 };
 } // namespace
@@ -257,8 +281,8 @@ static std::vector<bool> accessAll(Machine &machine, Task &task,
            indices[end] == indices[end - 1] + 1) {
       ++end;
     }
-    bool isInside = machine.access(task, array, indices[i],
-                                   indices[end - 1] + 1, isWrite);
+    bool isInside =
+        machine.access(task, array, indices[i], indices[end - 1] + 1, isWrite);
     std::fill(allowed.begin() + int64_t(i), allowed.begin() + int64_t(end),
               isInside);
     i = end;
@@ -352,6 +376,7 @@ void sim::registerTileSemantics(MLIRContext *context) {
   attach<ConvertLayoutOp, buildSameElements<ConvertLayoutOp>>(context);
   attach<BroadcastOp, buildBroadcast>(context);
   attach<IotaOp, buildIota>(context);
+  attach<PrefixMaskOp, buildPrefixMask>(context);
   attach<SplatOp, buildSplat>(context);
   attach<InMaskedTailOp, buildInMaskedTail>(context);
   attach<GlobalLoadOp, buildGlobalLoad>(context);

@@ -70,8 +70,8 @@ static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
     problem.kLengths.push_back(count * k->box[0]);
   }
   Attention attention;
-  std::string error = attention.bind(problem, simulation.program,
-                                     launch.arrays, launch.arguments);
+  std::string error = attention.bind(problem, simulation.program, launch.arrays,
+                                     launch.arguments);
   launch.ctas = attention.getCtas();
   return error.empty();
 }
@@ -82,16 +82,15 @@ static bool makeAttentionLaunches(tlx::KernelOp kernel,
                                   std::vector<Launch> &launches) {
   int64_t maxBlocks = getMaxTrips(simulation.program);
   // Without offsets all sequences are as long as the first.
-  auto jagged = kernel.getParameters()
-                    ? dyn_cast_or_null<IntegerAttr>(
-                          kernel.getParameters()->get("JAGGED"))
-                    : IntegerAttr();
+  auto jagged =
+      kernel.getParameters()
+          ? dyn_cast_or_null<IntegerAttr>(kernel.getParameters()->get("JAGGED"))
+          : IntegerAttr();
   bool isJagged = !jagged || !jagged.getValue().isZero();
   SmallVector<int64_t> chain;
   for (int64_t count = 0; count <= maxBlocks; ++count) {
     SmallVector<int64_t> alone(isJagged ? 1 : 3, count);
-    if (!makeAttention(kernel, simulation, alone, 2,
-                       launches.emplace_back())) {
+    if (!makeAttention(kernel, simulation, alone, 2, launches.emplace_back())) {
       return false;
     }
     chain.push_back(count);
@@ -130,9 +129,8 @@ static std::string findObstacle(tlx::KernelOp kernel,
   return loads ? "integers in global memory" : "";
 }
 
-static void makeLaunch(const Simulation &simulation,
-                       ArrayRef<StringRef> counts, int64_t number,
-                       int64_t base, Launch &launch) {
+static void makeLaunch(const Simulation &simulation, ArrayRef<StringRef> counts,
+                       int64_t number, int64_t base, Launch &launch) {
   for (const Argument &argument : simulation.program.arguments) {
     sim::Value &value = launch.arguments.emplace_back();
     if (argument.kind != ArgumentKind::Scalar) {
@@ -200,8 +198,10 @@ struct VerifyProtocolPass
   using Base::Base;
 
   void runOnOperation() override {
+    if (!enabled) {
+      return giveUp("it was switched off");
+    }
     tlx::KernelOp kernel = getOperation();
-    markAllAnalysesPreserved();
     auto simulation = buildSimulation(kernel, /*values=*/false);
     if (failed(simulation)) {
       return signalPassFailure();
@@ -211,10 +211,8 @@ struct VerifyProtocolPass
       launches.clear();
       std::string obstacle = makeLaunches(kernel, **simulation, launches);
       if (!obstacle.empty()) {
-        kernel.emitRemark("the protocol has not been verified: its trip "
-                          "counts cannot be enumerated because of ")
-            << obstacle;
-        return;
+        return giveUp("its trip counts cannot be enumerated because of " +
+                      obstacle);
       }
     }
     for (const Launch &launch : launches) {
@@ -222,6 +220,18 @@ struct VerifyProtocolPass
         return signalPassFailure();
       }
     }
+    mark("verified");
+  }
+
+private:
+  void mark(const std::string &text) {
+    getOperation()->setAttr("tlx.protocol",
+                            StringAttr::get(&getContext(), text));
+  }
+  void giveUp(const std::string &why) {
+    mark("not verified: " + why);
+    emitRemark(getOperation().getLoc())
+        << "the protocol has not been verified: " << why;
   }
 };
 } // namespace

@@ -66,7 +66,7 @@ TEST(Bundle, ReadsAManifest) {
 
   std::vector<Slot> slots;
   ASSERT_FALSE(bindArguments(manifest, slots).failed());
-  std::vector<Slot> expected = {Slot::Q, Slot::Lse, Slot::NumTiles};
+  std::vector<Slot> expected = {Slot::Q, Slot::Lse, Slot::KLength};
   EXPECT_EQ(slots, expected);
 }
 
@@ -80,11 +80,11 @@ TEST(Bundle, RefusesUnknownArguments) {
   EXPECT_EQ(bindArguments(manifest, slots).message,
             "expected the arguments of attention_fwd to be known to this "
             "runtime, but got 'bias'");
-  manifest.arguments[0].name = "num_tiles";
+  manifest.arguments[0].name = "k_length";
   manifest.arguments[0].kind = ArgumentKind::Scalar;
   manifest.arguments[0].element = ElementType::I64;
   EXPECT_EQ(bindArguments(manifest, slots).message,
-            "expected the argument 'num_tiles' of attention_fwd to have the "
+            "expected the argument 'k_length' of attention_fwd to have the "
             "kind and type that this runtime passes");
 }
 

@@ -31,7 +31,7 @@ inline const std::string kHeader = R"({"schema":1,"kernels":[{
 {"axis":1,"step":1,"box":1,"extent":"axis"},
 {"axis":0,"step":1,"box":1,"extent":"position"}]},
 {"name":"lse","kind":"pointer","element":"f32","size":8,"offset":128},
-{"name":"num_tiles","kind":"scalar","type":"i32","size":4,"offset":136}],
+{"name":"k_length","kind":"scalar","type":"i32","size":4,"offset":136}],
 "compiler":{"jfa":"0.1.0","llvm":"22.1.8","ptxas":"13.0.88"},
 "cubin":{"offset":0,"size":8}}]})";
 

@@ -1,10 +1,8 @@
-/*===- C99Test.c - The C interface from a C99 program ---------------*- C
--*-===*\
-|*
-|* Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
-|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-|*
-\*===----------------------------------------------------------------------===*/
+/* C99Test.c - The C interface from a C99 program
+ *
+ * Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ */
 
 #include "jfa-c/Runtime.h"
 

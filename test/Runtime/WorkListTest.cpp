@@ -10,90 +10,166 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 using namespace jfa::runtime;
 
 namespace {
-std::vector<WorkTile> makeTiles(const Sequences &sequences, int64_t blockM) {
-  std::vector<WorkTile> tiles;
-  Status status = makeWorkList(sequences, blockM, tiles);
+WorkShape makeShape(bool causal = false, int64_t workers = 132) {
+  return {128, 128, causal, /*queryHeads=*/4, /*kvHeads=*/2, 512, workers};
+}
+
+WorkList makeList(const Sequences &sequences, const WorkShape &shape) {
+  WorkList list;
+  Status status = makeWorkList(sequences, shape, list);
   EXPECT_FALSE(status.failed()) << status.message;
-  return tiles;
+  return list;
+}
+
+/// Every tile of every head is in the list exactly once.
+void expectComplete(const Sequences &sequences, const WorkShape &shape,
+                    const WorkList &list) {
+  std::vector<int64_t> firstTile;
+  int64_t tiles = 0;
+  for (int64_t i = 0; i < sequences.count; ++i) {
+    firstTile.push_back(tiles);
+    tiles += (sequences.getQueries(i) + shape.blockM - 1) / shape.blockM;
+  }
+  ASSERT_EQ(int64_t(list.items.size()), tiles * shape.queryHeads);
+  std::vector<char> seen(list.items.size(), 0);
+  for (const WorkItem &item : list.items) {
+    ASSERT_TRUE(item.head >= 0 && item.head < shape.queryHeads);
+    ASSERT_EQ(item.row % shape.blockM, 0);
+    ASSERT_TRUE(item.row < sequences.getQueries(item.sequence));
+    int64_t tile = firstTile[size_t(item.sequence)] + item.row / shape.blockM;
+    char &mark = seen[size_t(tile * shape.queryHeads + item.head)];
+    ASSERT_EQ(mark, 0);
+    mark = 1;
+  }
+  ASSERT_EQ(list.starts.front(), 0);
+  ASSERT_EQ(size_t(list.starts.back()), list.items.size());
+  ASSERT_TRUE(std::is_sorted(list.starts.begin(), list.starts.end()));
+}
+
+/// No worker has more to do than the mean and the largest tile together, the
+/// bound of giving each tile to whoever has least to do.
+void expectBalanced(const Sequences &sequences, const WorkShape &shape,
+                    const WorkList &list) {
+  int64_t largest = 0, total = 0, busiest = 0;
+  int64_t workers = int64_t(list.starts.size()) - 1;
+  for (int64_t w = 0; w < workers; ++w) {
+    int64_t load = 0;
+    for (int32_t i = list.starts[size_t(w)]; i < list.starts[size_t(w) + 1];
+         ++i) {
+      const WorkItem &item = list.items[size_t(i)];
+      int64_t cost = getTileCost(sequences, shape, item.sequence, item.row);
+      largest = std::max(largest, cost);
+      load += cost;
+    }
+    total += load;
+    busiest = std::max(busiest, load);
+  }
+  ASSERT_LE(busiest * workers, total + largest * workers);
+}
+
+/// Offsets of random lengths: short, long-tailed, constant or mostly empty.
+std::vector<int32_t> randomOffsets(std::mt19937 &random, int64_t count) {
+  std::vector<int32_t> offsets = {0};
+  int kind = int(random() % 4);
+  for (int64_t i = 0; i < count; ++i) {
+    int32_t length = 0;
+    if (kind == 0) {
+      length = int32_t(random() % 300);
+    } else if (kind == 1) {
+      length = int32_t(std::exp(double(random() % 1000) / 120.0));
+    } else if (kind == 2) {
+      length = 777;
+    } else if (random() % 5 == 0) {
+      length = int32_t(random() % 5000);
+    }
+    offsets.push_back(offsets.back() + length);
+  }
+  return offsets;
 }
 } // namespace
 
-TEST(WorkList, DenseIsInOrder) {
-  std::vector<WorkTile> expected = {{0, 0}, {0, 128}, {1, 0}, {1, 128}};
-  EXPECT_EQ(makeTiles({2, nullptr, nullptr, 130, 7}, 128), expected);
+TEST(WorkList, RandomDistributionsAreCompleteAndBalanced) {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 10000; ++trial) {
+    auto count = int64_t(random() % 40);
+    std::vector<int32_t> q = randomOffsets(random, count);
+    std::vector<int32_t> k = randomOffsets(random, count);
+    Sequences sequences = {count, q.data(), k.data(), 0, 0};
+    WorkShape shape = makeShape(random() % 2 == 0, 1 + int64_t(random() % 160));
+    WorkList list = makeList(sequences, shape);
+    expectComplete(sequences, shape, list);
+    expectBalanced(sequences, shape, list);
+    if (HasFatalFailure()) {
+      FAIL() << "in trial " << trial;
+    }
+  }
 }
 
-TEST(WorkList, LongKeysComeFirstAndTiesStayInOrder) {
-  const int32_t q[] = {0, 1, 130, 130, 140, 141};
-  const int32_t k[] = {0, 5, 105, 300, 305, 405};
-  // Keys 5, 100, 195, 5, 100; the third has no queries.
-  std::vector<WorkTile> expected = {{1, 0}, {1, 128}, {4, 0}, {0, 0}, {3, 0}};
-  EXPECT_EQ(makeTiles({5, q, k, 0, 0}, 128), expected);
+TEST(WorkList, LongListsAreCompleteAndBalanced) {
+  std::mt19937 random(2);
+  std::vector<int32_t> offsets = randomOffsets(random, 30000);
+  Sequences sequences = {30000, offsets.data(), offsets.data(), 0, 0};
+  for (bool causal : {false, true}) {
+    WorkList list = makeList(sequences, makeShape(causal));
+    expectComplete(sequences, makeShape(causal), list);
+    expectBalanced(sequences, makeShape(causal), list);
+  }
+}
+
+TEST(WorkList, LongTilesComeFirst) {
+  // Causal: the last rows of a sequence see the most keys.
+  WorkList list =
+      makeList({1, nullptr, nullptr, 512, 512}, {128, 128, true, 1, 1, 512, 1});
+  std::vector<WorkItem> expected = {
+      {0, 384, 0}, {0, 256, 0}, {0, 128, 0}, {0, 0, 0}};
+  EXPECT_EQ(list.items, expected);
+}
+
+TEST(WorkList, HeadsOfAGroupFollowEachOther) {
+  WorkList list =
+      makeList({1, nullptr, nullptr, 200, 7}, {128, 128, false, 4, 2, 512, 1});
+  std::vector<WorkItem> expected = {{0, 0, 0},   {0, 128, 0}, {0, 0, 1},
+                                    {0, 128, 1}, {0, 0, 2},   {0, 128, 2},
+                                    {0, 0, 3},   {0, 128, 3}};
+  EXPECT_EQ(list.items, expected);
 }
 
 TEST(WorkList, QueriesWithoutKeysHaveTiles) {
   const int32_t q[] = {0, 10, 20};
   const int32_t k[] = {0, 0, 0};
-  std::vector<WorkTile> expected = {{0, 0}, {1, 0}};
-  EXPECT_EQ(makeTiles({2, q, k, 0, 0}, 64), expected);
+  Sequences sequences = {2, q, k, 0, 0};
+  WorkList list = makeList(sequences, makeShape());
+  EXPECT_EQ(list.items.size(), 8u);
+  expectComplete(sequences, makeShape(), list);
 }
 
 TEST(WorkList, BroadcastQueryRepeatsTheQueries) {
   const int32_t k[] = {0, 1, 3};
-  std::vector<WorkTile> expected = {{1, 0}, {1, 64}, {0, 0}, {0, 64}};
-  EXPECT_EQ(makeTiles({2, nullptr, k, 100, 0}, 64), expected);
+  Sequences sequences = {2, nullptr, k, 200, 0};
+  expectComplete(sequences, makeShape(), makeList(sequences, makeShape()));
 }
 
 TEST(WorkList, EmptyBatches) {
   const int32_t none[] = {0};
-  EXPECT_TRUE(makeTiles({0, none, none, 0, 0}, 64).empty());
+  EXPECT_TRUE(makeList({0, none, none, 0, 0}, makeShape()).items.empty());
   const int32_t empty[] = {4, 4, 4};
-  EXPECT_TRUE(makeTiles({2, empty, empty, 0, 0}, 64).empty());
-}
-
-TEST(WorkList, AgreesWithAStableSort) {
-  std::mt19937 random(1);
-  constexpr int32_t kCount = 5000;
-  std::vector<int32_t> q(kCount + 1), k(kCount + 1), order(kCount);
-  for (int32_t i = 0; i < kCount; ++i) {
-    order[size_t(i)] = i;
-    // Lengths that differ in every digit of the sort.
-    int32_t length =
-        int32_t(random() % 4 == 0 ? random() % 400000 : random() % 9);
-    q[size_t(i) + 1] = q[size_t(i)] + 1;
-    k[size_t(i) + 1] = k[size_t(i)] + length;
-  }
-  auto keys = [&](int32_t i) { return k[size_t(i) + 1] - k[size_t(i)]; };
-  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    return keys(a) != keys(b) ? keys(a) > keys(b) : a < b;
-  });
-  std::vector<WorkTile> tiles =
-      makeTiles({kCount, q.data(), k.data(), 0, 0}, 128);
-  ASSERT_EQ(tiles.size(), order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    ASSERT_EQ(tiles[i].sequence, order[i]);
-  }
-}
-
-TEST(WorkList, AMillionSequences) {
-  constexpr int64_t kCount = 1000000;
-  std::vector<int32_t> offsets(kCount + 1);
-  for (size_t i = 0; i < kCount; ++i) {
-    offsets[i + 1] = offsets[i] + int32_t(i * 7919 % 200);
-  }
-  auto tiles = makeTiles({kCount, offsets.data(), offsets.data(), 0, 0}, 64);
-  EXPECT_GT(tiles.size(), size_t(kCount));
+  WorkList list = makeList({2, empty, empty, 0, 0}, makeShape());
+  EXPECT_TRUE(list.items.empty());
+  EXPECT_EQ(list.starts.size(), 1u);
 }
 
 TEST(WorkList, RefusesTooManyTiles) {
-  std::vector<WorkTile> tiles;
-  Status status = makeWorkList({3, nullptr, nullptr, 1 << 30, 1}, 1, tiles);
+  WorkList list;
+  WorkShape shape = makeShape();
+  shape.blockM = 1;
+  Status status = makeWorkList({3, nullptr, nullptr, 1 << 30, 1}, shape, list);
   EXPECT_EQ(status.message,
-            "expected 'batch_size' to make at most 2147483647 query tiles of 1 "
-            "rows, but got more");
+            "expected 'batch_size' to make at most 536870910 tiles of 1 query "
+            "rows of a head, but got more");
 }

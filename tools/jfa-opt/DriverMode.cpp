@@ -18,10 +18,8 @@
 #include "jfa/InitAll.h"
 #include "jfa/Target/Driver/Output.h"
 
-#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/Debug/CLOptionsSetup.h"
 #include "mlir/IR/Remarks.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Remark/RemarkStreamer.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
@@ -158,23 +156,6 @@ static std::string prepareOutputs(StringRef input, StringRef path,
   return {};
 }
 
-static OwningOpRef<ModuleOp>
-parseSource(const std::shared_ptr<llvm::SourceMgr> &sourceMgr,
-            MLIRContext &context, const MlirOptMainConfig &config) {
-  const llvm::MemoryBuffer *buffer =
-      sourceMgr->getMemoryBuffer(sourceMgr->getMainFileID());
-  if (!isBytecode(buffer->getMemBufferRef())) {
-    if (unsigned line = findTooDeepLine(buffer->getBuffer())) {
-      emitError(
-          FileLineColLoc::get(&context, buffer->getBufferIdentifier(), line, 1))
-          << "expected brackets to nest at most 256 deep, but got more";
-      return nullptr;
-    }
-  }
-  ParserConfig parser(&context, config.shouldVerifyOnParsing());
-  return parseSourceFile<ModuleOp>(sourceMgr, parser);
-}
-
 /// Parses the source and runs `action` on it, with diagnostics as the options
 /// ask for.
 static LogicalResult
@@ -185,7 +166,8 @@ withSource(std::unique_ptr<llvm::MemoryBuffer> buffer, MLIRContext &context,
   sourceMgr->AddNewSourceBuffer(std::move(buffer), SMLoc());
   auto run = [&]() -> LogicalResult {
     TimingScope parsing = timing.nest("Parser");
-    OwningOpRef<ModuleOp> source = parseSource(sourceMgr, context, config);
+    OwningOpRef<ModuleOp> source =
+        parseSource(sourceMgr, {&context, config.shouldVerifyOnParsing()});
     parsing.stop();
     return source ? action(*source) : failure();
   };

@@ -118,6 +118,11 @@ static void printKernels() {
   jfaError error;
   int64_t count = 0;
   check(jfaKernelGetCount(&count, &error), error);
+  if (count == 0) {
+    std::printf("kernels: none (no ptxas was found when this was built, and no "
+                "bundle was loaded)\n");
+    return;
+  }
   std::printf("kernels: %lld\n", static_cast<long long>(count));
   for (int64_t i = 0; i < count; ++i) {
     jfaKernelFacts facts;

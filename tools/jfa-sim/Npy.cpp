@@ -47,10 +47,15 @@ static void fill(GlobalArray &array, const std::string &how, uint64_t seed) {
     bool isIota = how == "iota", isRandom = how == "random";
     if (isReal(array.kind)) {
       encode(array.kind,
-             isIota ? float(i) : isRandom ? normal(random) : 0.0f,
+             isIota     ? float(i)
+             : isRandom ? normal(random)
+                        : 0.0f,
              array.at(i));
     } else {
-      encode(array.kind, isIota ? i : isRandom ? int64_t(random() % 100) : 0,
+      encode(array.kind,
+             isIota     ? i
+             : isRandom ? int64_t(random() % 100)
+                        : 0,
              array.at(i));
     }
   }
@@ -116,7 +121,8 @@ static std::string readArray(const std::string &path,
   std::string type = between(header, "'descr': '", '\'');
   Shape shape;
   bool isOrdered = header.find("'fortran_order': False") != std::string::npos;
-  if (!isOrdered || !parseShape(between(header, "'shape': (", ')'), ',', shape)) {
+  if (!isOrdered ||
+      !parseShape(between(header, "'shape': (", ')'), ',', shape)) {
     return "expected a row-major array with a shape in '" + path + "'";
   }
   bool converts = type == "<f4" && isReal(kind);
@@ -168,11 +174,11 @@ std::string sim::writeArray(const std::string &path, GlobalArray &array) {
   for (int64_t extent : array.shape) {
     shape += std::to_string(extent) + ",";
   }
-  bool narrow = array.kind == ElementKind::BF16 || array.kind == ElementKind::F16;
+  bool narrow =
+      array.kind == ElementKind::BF16 || array.kind == ElementKind::F16;
   ElementKind kind = narrow ? ElementKind::F32 : array.kind;
   std::string header = "{'descr': '" + getDescription(kind) +
-                       "', 'fortran_order': False, 'shape': (" + shape +
-                       "), }";
+                       "', 'fortran_order': False, 'shape': (" + shape + "), }";
   header.resize((header.size() + 10 + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
   std::ofstream file(path, std::ios::binary);

@@ -102,9 +102,8 @@ static std::map<std::string, Reader> getReaders(Options &options) {
             }};
   };
   auto named = [](NamedTexts &to) -> Reader {
-    return {"NAME=VALUE", [&to](const std::string &value) {
-              return parseNamed(value, to);
-            }};
+    return {"NAME=VALUE",
+            [&to](const std::string &value) { return parseNamed(value, to); }};
   };
   return {
       {"-D", named(options.bindings)},
@@ -181,8 +180,8 @@ std::string mlir::jfa::sim::parseOptions(int argc, char **argv,
     }
     bool isNext = equals == std::string::npos;
     if (isNext && i + 1 == argc) {
-      return "expected " + std::string(reader->second.expected) +
-             " after '" + name + "'";
+      return "expected " + std::string(reader->second.expected) + " after '" +
+             name + "'";
     }
     std::string value = isNext ? argv[++i] : argument.substr(equals + 1);
     if (!reader->second.read(value)) {

@@ -93,9 +93,12 @@ bool sim::checkAttention(const Attention &attention,
     int64_t queries = problem.qLengths[b], keys = problem.kLengths[b];
     for (int64_t head = 0; head < problem.heads; ++head) {
       int64_t kvHead = head / (problem.heads / problem.kvHeads);
-      std::vector<float> q = getHead(run[Attention::kQ], attention.qStarts[b], queries, head);
-      std::vector<float> k = getHead(run[Attention::kK], attention.kStarts[b], keys, kvHead);
-      std::vector<float> v = getHead(run[Attention::kV], attention.kStarts[b], keys, kvHead);
+      std::vector<float> q =
+          getHead(run[Attention::kQ], attention.qStarts[b], queries, head);
+      std::vector<float> k =
+          getHead(run[Attention::kK], attention.kStarts[b], keys, kvHead);
+      std::vector<float> v =
+          getHead(run[Attention::kV], attention.kStarts[b], keys, kvHead);
       std::vector<float> got = getHead(o, attention.oStarts[b], queries, head);
       std::vector<float> want(got.size()), wantLse(size_t(queries), 0.0f);
       ::jfa::runtime::ReferenceHead reference{queries, keys, dim,
@@ -104,24 +107,25 @@ bool sim::checkAttention(const Attention &attention,
                                        want.data(), wantLse.data());
       std::vector<float> narrow(size_t(dim), 0.0f);
       for (int64_t i = 0; i < queries; ++i) {
-        int64_t seen = problem.causal
-                           ? std::clamp<int64_t>(i + keys - queries + 1, 0, keys)
-                           : keys;
-        computeRowNarrow(attention.element, dim, seen, float(scale), &q[size_t(i * dim)],
-                         k.data(), v.data(), narrow.data());
+        int64_t seen =
+            problem.causal
+                ? std::clamp<int64_t>(i + keys - queries + 1, 0, keys)
+                : keys;
+        computeRowNarrow(attention.element, dim, seen, float(scale),
+                         &q[size_t(i * dim)], k.data(), v.data(),
+                         narrow.data());
         for (int64_t d = 0; d < dim; ++d) {
           errors.compare(got[size_t(i * dim + d)], want[size_t(i * dim + d)],
                          narrow[size_t(d)]);
         }
-        float gotLse =
-            decodeReal(lse.kind, lse.at(head * attention.oRows + attention.oStarts[b] + i));
+        float gotLse = decodeReal(lse.kind, lse.at(head * attention.oRows +
+                                                   attention.oStarts[b] + i));
         errors.compareLse(gotLse, wantLse[size_t(i)]);
       }
     }
   }
   for (const GlobalArray *array : {&o, &lse}) {
-    errors.isComplete &= std::find(array->written.begin(),
-                                   array->written.end(),
+    errors.isComplete &= std::find(array->written.begin(), array->written.end(),
                                    false) == array->written.end();
   }
   float limit = 2 * errors.low + 2 * errors.shift;

@@ -49,7 +49,8 @@ static void nameOps(ModuleOp module, llvm::SourceMgr &sources) {
   if (sources.getNumBuffers() == 0) {
     return;
   }
-  StringRef text = sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
+  StringRef text =
+      sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
   SmallVector<StringRef> lines;
   text.split(lines, '\n');
   module.walk([&](Operation *op) {
@@ -62,8 +63,8 @@ static void nameOps(ModuleOp module, llvm::SourceMgr &sources) {
     StringRef before = line.take_front(location.getColumn() - 1).trim();
     if (before.consume_back("=") && before.trim().starts_with("%")) {
       StringRef name = before.trim().drop_front();
-      op->setLoc(NameLoc::get(StringAttr::get(op->getContext(), name),
-                              location));
+      op->setLoc(
+          NameLoc::get(StringAttr::get(op->getContext(), name), location));
     }
   });
 }
@@ -98,12 +99,13 @@ static tlx::KernelOp findKernel(ModuleOp module, const Options &options,
   if (kernels.size() == 1) {
     return kernels.front();
   }
-  error = kernels.empty()
-              ? "expected a kernel" +
-                    (options.kernel.empty() ? "" : " '" + options.kernel + "'") +
-                    " in '" + options.file + "', but it has none"
-              : "expected '--kernel', because '" + options.file + "' has " +
-                    std::to_string(kernels.size()) + " kernels";
+  error =
+      kernels.empty()
+          ? "expected a kernel" +
+                (options.kernel.empty() ? "" : " '" + options.kernel + "'") +
+                " in '" + options.file + "', but it has none"
+          : "expected '--kernel', because '" + options.file + "' has " +
+                std::to_string(kernels.size()) + " kernels";
   return {};
 }
 
@@ -127,14 +129,14 @@ static std::string bindAttention(const Options &options,
   problem.seed = options.seed;
   problem.maxCtas = options.grid.value_or(3);
   problem.values = !options.orderOnly;
-  std::string error = attention.bind(problem, simulation.program,
-                                     launch.arrays, launch.arguments);
+  std::string error = attention.bind(problem, simulation.program, launch.arrays,
+                                     launch.arguments);
   launch.ctas = attention.getCtas();
   return error;
 }
 
-static std::string bindScalar(const Argument &argument,
-                              const std::string &text, sim::Value &value) {
+static std::string bindScalar(const Argument &argument, const std::string &text,
+                              sim::Value &value) {
   bool isGood = isReal(argument.element)
                     ? llvm::to_float(text, value.real)
                     : llvm::to_integer(text, value.integer, 10);
@@ -143,8 +145,8 @@ static std::string bindScalar(const Argument &argument,
                       text + "'";
 }
 
-static std::string bindAny(const Options &options,
-                           const Simulation &simulation, Launch &launch) {
+static std::string bindAny(const Options &options, const Simulation &simulation,
+                           Launch &launch) {
   for (const auto &[name, text] : options.arguments) {
     if (!simulation.findArgument(name)) {
       return "expected arguments of the kernel, but it has no '" + name + "'";
@@ -245,16 +247,15 @@ static int simulate(const Options &options, const Simulation &simulation) {
   Launch launch;
   Attention attention;
   std::string error =
-      options.lengths
-          ? bindAttention(options, simulation, attention, launch)
-          : bindAny(options, simulation, launch);
+      options.lengths ? bindAttention(options, simulation, attention, launch)
+                      : bindAny(options, simulation, launch);
   if (!error.empty()) {
     return fail(error);
   }
   bool needsLength = StringRef(options.schedule).starts_with("pct");
-  auto schedule = makeSchedule(
-      options.schedule, needsLength ? countSteps(simulation, launch) : 0,
-      error);
+  auto schedule =
+      makeSchedule(options.schedule,
+                   needsLength ? countSteps(simulation, launch) : 0, error);
   if (!schedule) {
     return fail("'--schedule': " + error);
   }

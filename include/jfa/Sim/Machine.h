@@ -28,6 +28,9 @@ class Machine;
 class Schedule;
 class Trace;
 
+/// How many releases and stores of a task are remembered.
+constexpr size_t kRemembered = 64;
+
 /// Work that goes on after the op that started it, in stages of which each is
 /// a step of the schedule: a copy into shared memory becomes visible, then
 /// signals; a store reads its source, then its result becomes visible.

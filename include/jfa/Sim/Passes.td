@@ -19,7 +19,9 @@ def VerifyProtocolPass
     can be, and refuses it with what the simulator finds: deadlocks, races on
     shared memory, missing proxy fences, lapped phases, arrivals and bytes that
     do not add up. It expects a specialised kernel whose buffers are placed and
-    whose fences are inserted, and changes nothing.
+    whose fences are inserted, and changes nothing but its attribute
+    `tlx.protocol`, which goes into the manifest: `verified`, or `not verified: `
+    and why.
 
     Trip counts are those of
     1. kernels with the arguments of attention kernels (docs/Attention.md):
@@ -44,8 +46,12 @@ def VerifyProtocolPass
     }
     ```
 
-    is refused: `deadlock: @wait waits for a phase of parity 0 of %full: …`.
+    is refused: `deadlock: @wait waits for a phase of parity 0 of …`.
   }];
+  let options = [
+    Option<"enabled", "enabled", "bool", "true",
+           "Whether to verify, or only to say that it was not">,
+  ];
 }
 
 #endif // JFA_SIM_PASSES

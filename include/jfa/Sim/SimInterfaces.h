@@ -27,8 +27,7 @@ namespace mlir::jfa::sim {
 /// Turns a kernel into a program, op by op.
 class ProgramBuilder {
 public:
-  ProgramBuilder(Program &program, std::vector<Operation *> &sites,
-                 bool values)
+  ProgramBuilder(Program &program, std::vector<Operation *> &sites, bool values)
       : program(program), sites(sites), values(values) {}
 
   /// Whether tiles are computed, or only the order of things.
@@ -52,9 +51,7 @@ public:
   /// The place of the next instruction.
   size_t getPlace() const { return code->size(); }
   /// A jump whose target is not known yet.
-  std::shared_ptr<size_t> makeTarget() {
-    return std::make_shared<size_t>(0);
-  }
+  std::shared_ptr<size_t> makeTarget() { return std::make_shared<size_t>(0); }
 
   /// Appends all ops of a block, the terminator included.
   LogicalResult appendBlock(Block &block);

@@ -7,7 +7,6 @@
 
 #include "InlinePTX.h"
 #include "LoweringBuilder.h"
-#include "Prepare.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -27,8 +26,8 @@ static constexpr StringLiteral kPerWarp = "tlx.per_warp";
 
 /// The warps of the tasks that arrive at `barrier`, if they all have as many
 /// and every arrival is such a task's.
-static std::optional<int64_t> getArrivingWarps(Value barrier,
-                                               SmallVectorImpl<Operation *> &ops) {
+static std::optional<int64_t>
+getArrivingWarps(Value barrier, SmallVectorImpl<Operation *> &ops) {
   std::optional<int64_t> warps;
   for (Operation *user : barrier.getUsers()) {
     auto barrierOp = dyn_cast<BarrierOpInterface>(user);
@@ -87,7 +86,8 @@ struct AllocBarriersLowering : public OpConversionPattern<AllocBarriersOp> {
   LogicalResult
   matchAndRewrite(AllocBarriersOp op, OpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    std::optional<int64_t> count = op.getBarrier().getType().getCount().getConstant();
+    std::optional<int64_t> count =
+        op.getBarrier().getType().getCount().getConstant();
     std::optional<int64_t> arrivals = op.getArrivals().getConstant();
     if (!op.getOffset() || !count || !arrivals) {
       return op.emitOpError("expected an offset and bound parameters; run "
@@ -225,8 +225,9 @@ struct RingLowering : public OpConversionPattern<RingOp> {
 
 void tlx::populateBarrierToNVVMPatterns(const TLXTypeConverter &converter,
                                         RewritePatternSet &patterns) {
-  patterns.add<AllocBarriersLowering, BarrierExpectBytesLowering,
-               BarrierWaitLowering, BarrierArriveLowering,
-               NamedBarrierWaitLowering, NamedBarrierArriveLowering,
-               RingLowering>(converter, patterns.getContext());
+  patterns
+      .add<AllocBarriersLowering, BarrierExpectBytesLowering,
+           BarrierWaitLowering, BarrierArriveLowering, NamedBarrierWaitLowering,
+           NamedBarrierArriveLowering, RingLowering>(converter,
+                                                     patterns.getContext());
 }

@@ -133,8 +133,8 @@ struct Log2Lowering : public OpConversionPattern<math::Log2Op> {
                             "hardware only approximates log2");
     }
     LoweringBuilder b(rewriter, op.getLoc());
-    SmallVector<Value> results = llvm::map_to_vector(
-        in, [&](Value x) { return buildLog2(b, x); });
+    SmallVector<Value> results =
+        llvm::map_to_vector(in, [&](Value x) { return buildLog2(b, x); });
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
   }

@@ -23,8 +23,7 @@ static SmallVector<Value> buildAsm(LoweringBuilder &b, const Twine &text,
   if (results.size() == 1) {
     type = results.front();
   } else if (results.size() > 1) {
-    type = LLVM::LLVMStructType::getLiteral(context,
-                                            llvm::to_vector(results));
+    type = LLVM::LLVMStructType::getLiteral(context, llvm::to_vector(results));
   }
   auto call = b.create<LLVM::InlineAsmOp>(
       results.empty() ? TypeRange() : TypeRange(type), operands, text.str(),
@@ -82,19 +81,19 @@ void tlx::buildBarrierWait(LoweringBuilder &b, Value address, Value parity) {
            "r,r,~{memory}", {address, parity}, {});
 }
 
-SmallVector<Value>
-tlx::buildDotRegisterA(LoweringBuilder &b, ArrayRef<Value> a, Value descriptor,
-                       ArrayRef<Value> accumulators, bool accumulate, int64_t n,
-                       Type element, bool transposeB) {
+SmallVector<Value> tlx::buildDotRegisterA(LoweringBuilder &b, ArrayRef<Value> a,
+                                          Value descriptor,
+                                          ArrayRef<Value> accumulators,
+                                          bool accumulate, int64_t n,
+                                          Type element, bool transposeB) {
   size_t count = accumulators.size();
   std::string type = element.isBF16() ? "bf16" : "f16";
-  std::string text =
-      llvm::formatv("{{ .reg .pred accumulate; setp.ne.b32 accumulate, {0}, 0; "
-                    "wgmma.mma_async.sync.aligned.m64n{1}k16.f32.{2}.{2} "
-                    "{{{3}}, {{{4}}, ${5}, accumulate, 1, 1, {6}; }",
-                    accumulate ? 1 : 0, n, type, numbered("$", 0, count),
-                    numbered("$", 2 * count + 1, a.size()), 2 * count,
-                    transposeB ? 1 : 0);
+  std::string text = llvm::formatv(
+      "{{ .reg .pred accumulate; setp.ne.b32 accumulate, {0}, 0; "
+      "wgmma.mma_async.sync.aligned.m64n{1}k16.f32.{2}.{2} "
+      "{{{3}}, {{{4}}, ${5}, accumulate, 1, 1, {6}; }",
+      accumulate ? 1 : 0, n, type, numbered("$", 0, count),
+      numbered("$", 2 * count + 1, a.size()), 2 * count, transposeB ? 1 : 0);
   std::string constraints = tiedConstraints(count) + ",l";
   for (size_t i = 0; i < a.size(); ++i) {
     constraints += ",r";
@@ -115,8 +114,7 @@ SmallVector<Value> tlx::buildDotWait(LoweringBuilder &b, int64_t pending,
   }
   SmallVector<Value> operands = llvm::to_vector(accumulators);
   llvm::append_range(operands, asRegisters(b, kept));
-  return buildAsm(b,
-                  "wgmma.wait_group.sync.aligned " + Twine(pending) + ";",
+  return buildAsm(b, "wgmma.wait_group.sync.aligned " + Twine(pending) + ";",
                   constraints + ",~{memory}", operands,
                   ValueRange(accumulators).getTypes());
 }

@@ -109,10 +109,10 @@ static void buildRegisterBudget(LoweringBuilder &b, AsyncTaskOp task,
   if (!budget || *budget == launchRegisters) {
     return;
   }
-  b.create<NVVM::SetMaxRegisterOp>(
-      static_cast<uint32_t>(*budget),
-      *budget < launchRegisters ? NVVM::SetMaxRegisterAction::decrease
-                                : NVVM::SetMaxRegisterAction::increase);
+  b.create<NVVM::SetMaxRegisterOp>(static_cast<uint32_t>(*budget),
+                                   *budget < launchRegisters
+                                       ? NVVM::SetMaxRegisterAction::decrease
+                                       : NVVM::SetMaxRegisterAction::increase);
 }
 
 /// The task's body, run by its active warps only.
@@ -144,8 +144,8 @@ static void buildDispatch(LoweringBuilder &b, AsyncTasksOp tasks,
   for (auto [i, task] : llvm::enumerate(all)) {
     const TaskPlacement::Slot &slot = placement.slots[i];
     bool isLast = i + 1 == all.size();
-    int64_t end = isLast ? placement.numThreads
-                         : placement.slots[i + 1].firstThread;
+    int64_t end =
+        isLast ? placement.numThreads : placement.slots[i + 1].firstThread;
     if (isLast) {
       buildTask(b, task, warp, slot, end, placement.launchRegisters);
       return;
@@ -191,8 +191,8 @@ static void setLaunchAttributes(KernelOp kernel, LLVM::LLVMFuncOp func,
                   builder.getDenseI32ArrayAttr({size, 1, 1}));
   }
   // Exact subnormals cost two instructions for every exponential.
-  func.setPassthroughAttr(builder.getArrayAttr({builder.getStrArrayAttr(
-      {"denormal-fp-math-f32", "preserve-sign"})}));
+  func.setPassthroughAttr(builder.getArrayAttr(
+      {builder.getStrArrayAttr({"denormal-fp-math-f32", "preserve-sign"})}));
   for (NamedAttribute attr : kernel->getDiscardableAttrs()) {
     func->setAttr(attr.getName(), attr.getValue());
   }
@@ -248,10 +248,7 @@ static void moveBody(KernelOp kernel, LLVM::LLVMFuncOp func,
 
 LogicalResult tlx::lowerKernelToLLVM(KernelOp kernel) {
   auto tasks = kernel.getBody().getOps<AsyncTasksOp>();
-  if (tasks.empty()) {
-    return kernel.emitOpError("expected a 'tlx.async_tasks', which says how "
-                              "many threads run the kernel");
-  }
+  assert(!tasks.empty() && "checkLowerable() has not been asked");
   FailureOr<TaskPlacement> placement = (*tasks.begin()).getPlacement();
   FailureOr<ArrayAttr> arguments = describeArguments(kernel);
   if (failed(placement) || failed(arguments)) {

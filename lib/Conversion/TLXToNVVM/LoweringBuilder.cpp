@@ -1,4 +1,5 @@
-//===- LoweringBuilder.cpp - Pieces that the families' lowerings share -*- C++ -*-===//
+//===- LoweringBuilder.cpp - Pieces that the families' lowerings share -*- C++
+//-*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -175,8 +176,7 @@ SmallVector<Value> tlx::unpackTile(LoweringBuilder &b, RankedTensorType tile,
   SmallVector<Value> scalars;
   for (Value pair : registers) {
     for (int64_t half : {0, 1}) {
-      scalars.push_back(
-          b.create<LLVM::ExtractElementOp>(pair, b.i32(half)));
+      scalars.push_back(b.create<LLVM::ExtractElementOp>(pair, b.i32(half)));
     }
   }
   return scalars;
@@ -192,8 +192,8 @@ SmallVector<Value> tlx::packTile(LoweringBuilder &b, RankedTensorType tile,
   for (size_t i = 0; i < scalars.size(); i += 2) {
     Value pair = b.create<LLVM::UndefOp>(pairType);
     for (int64_t half : {0, 1}) {
-      pair = b.create<LLVM::InsertElementOp>(pair, scalars[i + half],
-                                             b.i32(half));
+      pair =
+          b.create<LLVM::InsertElementOp>(pair, scalars[i + half], b.i32(half));
     }
     registers.push_back(pair);
   }

@@ -1,4 +1,5 @@
-//===- LoweringBuilder.h - Pieces that the families' lowerings share -*- C++ -*-===//
+//===- LoweringBuilder.h - Pieces that the families' lowerings share -*- C++
+//-*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -12,10 +12,9 @@
 
 #include "InlinePTX.h"
 #include "LoweringBuilder.h"
-#include "Prepare.h"
+#include "WgmmaDescriptor.h"
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
-#include "jfa/Dialect/TLX/IR/SharedLayout.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -43,42 +42,9 @@ void tlx::prepareDots(KernelOp kernel) {
 // Descriptors
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A matrix operand in shared memory (PTX ISA 9.7.15.5.1.2).
-struct SharedOperand {
-  SharedLayout layout;
-  /// K is contiguous in memory; otherwise M or N is.
-  bool kMajor;
-
-  /// The descriptor's fields other than the address, which fill bits 16 to 63.
-  int64_t getFixedBits() const {
-    auto encode = [](int64_t bytes) { return (bytes & 0x3FFFF) >> 4; };
-    // Eight rows of the swizzle pattern.
-    int64_t stride = 8 * layout.rowPitchBytes;
-    // Ignored for swizzled K-major operands; panels along M or N otherwise.
-    int64_t leading = kMajor ? 16 : layout.panelStrideBytes;
-    int64_t swizzle = layout.swizzleBytes == 128  ? 1
-                      : layout.swizzleBytes == 64 ? 2
-                      : layout.swizzleBytes == 32 ? 3
-                                                  : 0;
-    return (swizzle << 62) | (encode(stride) << 32) | (encode(leading) << 16);
-  }
-
-  /// Bytes from the operand's start to element (mn, k), both at the start of an
-  /// instruction's part of the operand.
-  int64_t getOffset(int64_t mn, int64_t k) const {
-    int64_t row = kMajor ? mn : k, column = kMajor ? k : mn;
-    return column / layout.panelColumns * layout.panelStrideBytes +
-           row * layout.rowPitchBytes +
-           column % layout.panelColumns * layout.elementBytes;
-  }
-};
-} // namespace
-
 /// Where K is: the last dimension of A, the first of B.
-static FailureOr<SharedOperand> getSharedOperand(AsyncDotOp op,
-                                                 MemDescType type,
-                                                 bool kIsLast) {
+static FailureOr<SharedOperand>
+getSharedOperand(AsyncDotOp op, MemDescType type, bool kIsLast) {
   FailureOr<SharedLayout> layout =
       getSharedLayout(type, [&] { return op.emitOpError(); });
   if (failed(layout)) {
@@ -148,8 +114,8 @@ public:
       // Each warpgroup has 64 rows of its own.
       Value group = b.divConstant(b.uniformWarp(), 4);
       int64_t groups = task.threadsPerReplica / 128;
-      group = b.remConstant(b.addConstant(group, -task.firstThread / 128),
-                            groups);
+      group =
+          b.remConstant(b.addConstant(group, -task.firstThread / 128), groups);
       aAddress =
           b.add(aAddress, b.mulConstant(group, lhs->getOffset(kRows, 0)));
     }
@@ -170,8 +136,7 @@ public:
     }
     int64_t steps = depth / kDepth;
     for (int64_t k = 0; k < steps; ++k) {
-      ArrayRef<Value> a =
-          ArrayRef(registers).slice((step * steps + k) * 4, 4);
+      ArrayRef<Value> a = ArrayRef(registers).slice((step * steps + k) * 4, 4);
       result = buildDotRegisterA(
           b, a, advance(b, rhsDescriptor, rhs.getOffset(0, k * kDepth)), result,
           accumulate || k > 0, shape[1], getElement(), !rhs.kMajor);
@@ -212,10 +177,9 @@ private:
   Value buildInstruction(Type type, Value accumulators, Value a, Value bDesc,
                          bool accumulate) {
     MLIRContext *context = b.builder.getContext();
-    auto element = getElement().isBF16() ? NVVM::WGMMATypes::bf16
-                                         : NVVM::WGMMATypes::f16;
-    auto scale =
-        NVVM::WGMMAScaleInAttr::get(context, NVVM::WGMMAScaleIn::one);
+    auto element =
+        getElement().isBF16() ? NVVM::WGMMATypes::bf16 : NVVM::WGMMATypes::f16;
+    auto scale = NVVM::WGMMAScaleInAttr::get(context, NVVM::WGMMAScaleIn::one);
     // NVVM calls an operand whose K is contiguous a row-major A and a
     // column-major B.
     auto layoutA = lhs->kMajor ? NVVM::MMALayout::row : NVVM::MMALayout::col;
@@ -226,12 +190,11 @@ private:
         NVVM::WGMMATypesAttr::get(context, element),
         NVVM::WGMMATypesAttr::get(context, element),
         NVVM::WGMMATypesAttr::get(context, NVVM::WGMMATypes::f32),
-        NVVM::WGMMAScaleOutAttr::get(context,
-                                     accumulate ? NVVM::WGMMAScaleOut::one
-                                                : NVVM::WGMMAScaleOut::zero),
+        NVVM::WGMMAScaleOutAttr::get(context, accumulate
+                                                  ? NVVM::WGMMAScaleOut::one
+                                                  : NVVM::WGMMAScaleOut::zero),
         scale, scale, NVVM::MMALayoutAttr::get(context, layoutA),
-        NVVM::MMALayoutAttr::get(context, layoutB),
-        NVVM::MMAIntOverflowAttr());
+        NVVM::MMALayoutAttr::get(context, layoutB), NVVM::MMAIntOverflowAttr());
   }
 
   LoweringBuilder &b;
@@ -271,8 +234,9 @@ struct AsyncDotLowering : public OpConversionPattern<AsyncDotOp> {
     size_t perStep = accumulators.size() / steps;
     for (int64_t step = 0; step < steps; ++step) {
       llvm::append_range(
-          result, dot.buildStep(step, ArrayRef(accumulators)
-                                          .slice(step * perStep, perStep)));
+          result,
+          dot.buildStep(step,
+                        ArrayRef(accumulators).slice(step * perStep, perStep)));
     }
     b.create<NVVM::WgmmaGroupSyncAlignedOp>();
     rewriter.replaceOpWithMultiple(op, {ValueRange(result)});

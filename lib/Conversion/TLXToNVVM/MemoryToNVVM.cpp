@@ -172,8 +172,7 @@ struct LocalLoadLowering : public OpConversionPattern<LocalLoadOp> {
     for (int64_t i = 0; i < registers; ++i) {
       Value pointer = b.sharedPointer(address.get(
           thread, getRegisterOffset(getLayout(tile), tile.getRank(), i)));
-      scalars.push_back(
-          b.create<LLVM::LoadOp>(tile.getElementType(), pointer));
+      scalars.push_back(b.create<LLVM::LoadOp>(tile.getElementType(), pointer));
     }
     rewriter.replaceOpWithMultiple(op, {packTile(b, tile, scalars)});
     return success();
@@ -238,10 +237,9 @@ private:
         matrices.push_back(b.create<LLVM::BitcastOp>(i32, pair));
       }
       MLIRContext *context = b.builder.getContext();
-      b.create<NVVM::StMatrixOp>(
-          pointer, matrices, NVVM::MMALayout::row,
-          NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
-          NVVM::LdStMatrixEltType::B16);
+      b.create<NVVM::StMatrixOp>(pointer, matrices, NVVM::MMALayout::row,
+                                 NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
+                                 NVVM::LdStMatrixEltType::B16);
     }
   }
 
@@ -249,8 +247,7 @@ private:
                             const TaskThreads &task, ElementAddress &address,
                             ValueRange registers) {
     SmallVector<Value> thread = threadCoordinates(b, tile, task);
-    for (auto [i, scalar] :
-         llvm::enumerate(unpackTile(b, tile, registers))) {
+    for (auto [i, scalar] : llvm::enumerate(unpackTile(b, tile, registers))) {
       Value pointer = b.sharedPointer(address.get(
           thread, getRegisterOffset(getLayout(tile), tile.getRank(), i)));
       b.create<LLVM::StoreOp>(scalar, pointer);

@@ -11,8 +11,6 @@
 
 #include "jfa/Conversion/TLXToNVVM/TLXToNVVM.h"
 
-#include "Prepare.h"
-
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -61,6 +59,9 @@ struct ConvertTLXToNVVM
     SmallVector<KernelOp> kernels;
     getOperation().walk([&](KernelOp kernel) { kernels.push_back(kernel); });
     for (KernelOp kernel : kernels) {
+      if (failed(checkLowerable(kernel))) {
+        return signalPassFailure();
+      }
       prepareBarriers(kernel);
       prepareDots(kernel);
       if (failed(lowerOps(kernel)) || failed(lowerKernelToLLVM(kernel))) {

@@ -27,7 +27,8 @@ struct ReplicaIdLowering : public OpConversionPattern<AsyncTaskReplicaIdOp> {
     if (failed(task)) {
       return failure();
     }
-    rewriter.replaceOp(op, LoweringBuilder(rewriter, op.getLoc()).replica(*task));
+    rewriter.replaceOp(op,
+                       LoweringBuilder(rewriter, op.getLoc()).replica(*task));
     return success();
   }
 };

@@ -6,8 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoweringBuilder.h"
-
-#include "jfa/Dialect/TLX/IR/RegisterLayout.h"
+#include "RegisterMap.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -15,34 +14,6 @@
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
-
-namespace {
-/// Finds a thread's register of a tile by the coordinate that it adds.
-class RegisterMap {
-public:
-  explicit RegisterMap(RankedTensorType tile)
-      : layout(getLayout(tile)), rank(tile.getRank()) {
-    for (int64_t i = 0; i < size(); ++i) {
-      registers.try_emplace(offset(i), i);
-    }
-  }
-
-  int64_t size() const { return layout.getNumRegisters(); }
-  SmallVector<int64_t> offset(int64_t reg) const {
-    return getRegisterOffset(layout, rank, reg);
-  }
-  std::optional<int64_t> find(const SmallVector<int64_t> &offset) const {
-    auto it = registers.find(offset);
-    return it == registers.end() ? std::nullopt
-                                 : std::optional<int64_t>(it->second);
-  }
-
-private:
-  LayoutAttr layout;
-  unsigned rank;
-  std::map<SmallVector<int64_t>, int64_t> registers;
-};
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Reductions
@@ -82,7 +53,7 @@ reduceRegisters(LoweringBuilder &b, ReduceKind kind, RankedTensorType source,
     Value &sum = sums[*target];
     sum = sum ? combine(b, kind, sum, scalar) : scalar;
   }
-  return sums;
+  return llvm::is_contained(sums, Value()) ? SmallVector<Value>() : sums;
 }
 
 /// Combines across the threads that hold other elements along `dim`.
@@ -98,6 +69,12 @@ static LogicalResult reduceThreads(LoweringBuilder &b, ReduceOp op,
         return op.emitOpError("expected every row of a reduction to lie within "
                               "one warp, but its layout is ")
                << getLayout(op.getSource().getType());
+      }
+      Type element = getElementTypeOrSelf(op.getResult());
+      if (!element.isInteger(32) && !element.isF32()) {
+        return op.emitOpError("expected i32 or f32 elements where threads "
+                              "exchange them, but got ")
+               << element;
       }
       for (int64_t step = below; step < above; step *= 2) {
         for (Value &sum : sums) {
@@ -165,10 +142,10 @@ struct PartialReduceLowering : public OpConversionPattern<PartialReduceOp> {
 /// Takes each register of the result from the source's register whose offset
 /// `project` derives.
 template <typename Op>
-static LogicalResult
-lowerSelection(Op op, typename Op::template GenericAdaptor<ArrayRef<ValueRange>> adaptor,
-               ConversionPatternRewriter &rewriter,
-               function_ref<void(SmallVector<int64_t> &)> project) {
+static LogicalResult lowerSelection(
+    Op op, typename Op::template GenericAdaptor<ArrayRef<ValueRange>> adaptor,
+    ConversionPatternRewriter &rewriter,
+    function_ref<void(SmallVector<int64_t> &)> project) {
   LoweringBuilder b(rewriter, op.getLoc());
   RankedTensorType source = op.getSource().getType();
   RankedTensorType result = op.getResult().getType();
@@ -263,6 +240,47 @@ struct IotaLowering : public OpConversionPattern<IotaOp> {
   }
 };
 
+struct PrefixMaskLowering : public OpConversionPattern<PrefixMaskOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(PrefixMaskOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    FailureOr<TaskThreads> task = getTaskThreads(op);
+    if (failed(task)) {
+      return failure();
+    }
+    LoweringBuilder b(rewriter, op.getLoc());
+    RankedTensorType tile = op.getResult().getType();
+    LayoutAttr layout = getLayout(tile);
+    Value thread = threadCoordinate(b, layout, *task, op.getDim());
+    // The limit as this thread's registers see it, which leaves a comparison
+    // with a constant for each. No limit below 0 differs from 0, so that the
+    // subtraction cannot wrap.
+    SmallVector<Value> limits;
+    for (Value limit : adaptor.getLimit()) {
+      Value positive = b.create<arith::MaxSIOp>(limit, b.i32(0));
+      limits.push_back(b.create<arith::SubIOp>(positive, thread));
+    }
+    RegisterMap from(op.getLimit().getType());
+    SmallVector<Value> masks;
+    for (int64_t i = 0; i < layout.getNumRegisters(); ++i) {
+      SmallVector<int64_t> offset =
+          getRegisterOffset(layout, tile.getRank(), i);
+      int64_t along = offset[op.getDim()];
+      offset.erase(offset.begin() + op.getDim());
+      std::optional<int64_t> reg = from.find(offset);
+      if (!reg) {
+        return failure();
+      }
+      masks.push_back(b.create<arith::CmpIOp>(arith::CmpIPredicate::sgt,
+                                              limits[*reg], b.i32(along)));
+    }
+    rewriter.replaceOpWithMultiple(op, {masks});
+    return success();
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // ConvertLayoutOp
 //===----------------------------------------------------------------------===//
@@ -334,12 +352,13 @@ private:
     LayoutAttr layout = getLayout(tile);
     SmallVector<Value> pointers;
     for (int64_t i = 0; i < layout.getNumRegisters(); ++i) {
-      SmallVector<int64_t> offset = getRegisterOffset(layout, tile.getRank(), i);
+      SmallVector<int64_t> offset =
+          getRegisterOffset(layout, tile.getRank(), i);
       Value address = base;
       int64_t stride = elementBytes(tile);
       for (int64_t dim = tile.getRank() - 1; dim >= 0; --dim) {
-        Value at = b.addConstant(threadCoordinate(b, layout, task, dim),
-                                 offset[dim]);
+        Value at =
+            b.addConstant(threadCoordinate(b, layout, task, dim), offset[dim]);
         address = b.add(address, b.mulConstant(at, stride));
         stride *= tile.getDimSize(dim);
       }
@@ -444,9 +463,10 @@ struct GlobalStoreLowering : public OpConversionPattern<GlobalStoreOp> {
       if (!masks.empty()) {
         guard = guard ? b.create<arith::AndIOp>(guard, masks[i]) : masks[i];
       }
+      Value value = values[i];
       Value pointer = elementPointer(b, adaptor.getPointer().front(), index,
-                                     values[i].getType());
-      auto store = [&] { b.create<LLVM::StoreOp>(values[i], pointer); };
+                                     value.getType());
+      auto store = [&] { b.create<LLVM::StoreOp>(value, pointer); };
       if (guard) {
         b.guarded(guard, store);
       } else {
@@ -468,8 +488,8 @@ private:
     int64_t below = 1;
     for (const LayoutMode &mode : getLayout(type).getThreads()) {
       if (mode.isReplicated() && mode.count > 1) {
-        Value digit = b.remConstant(
-            b.divConstant(b.threadInTask(task), below), mode.count);
+        Value digit = b.remConstant(b.divConstant(b.threadInTask(task), below),
+                                    mode.count);
         Value first = b.equals(digit, 0);
         owner = owner ? b.create<arith::AndIOp>(owner, first) : first;
       }
@@ -497,6 +517,7 @@ void tlx::populateTileToNVVMPatterns(const TLXTypeConverter &converter,
                                      RewritePatternSet &patterns) {
   patterns.add<ReduceLowering, PartialReduceLowering, ExpandDimsLowering,
                BroadcastLowering, SplatLowering, IotaLowering,
-               ConvertLayoutLowering, GlobalLoadLowering, GlobalStoreLowering,
-               InMaskedTailLowering>(converter, patterns.getContext());
+               PrefixMaskLowering, ConvertLayoutLowering, GlobalLoadLowering,
+               GlobalStoreLowering, InMaskedTailLowering>(
+      converter, patterns.getContext());
 }

@@ -19,9 +19,9 @@ using namespace mlir;
 using namespace mlir::jfa;
 
 std::string mlir::jfa::addBinding(Bindings &bindings, StringRef text) {
-  auto [name, value] = text.split('=');
-  name = name.trim();
-  value = value.trim();
+  auto parts = text.split('=');
+  StringRef name = parts.first.trim();
+  StringRef value = parts.second.trim();
   if (name.empty() || value.empty()) {
     return ("expected NAME=VALUE, but got '" + text + "'").str();
   }

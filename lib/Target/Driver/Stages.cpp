@@ -18,21 +18,12 @@
 #include "jfa/InitAll.h"
 #include "jfa/Pipelines/Pipelines.h"
 
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
-#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
-#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Index/IR/IndexDialect.h"
-#include "mlir/Dialect/LLVMIR/Transforms/InlinerInterfaceImpl.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
@@ -53,16 +44,6 @@ void mlir::jfa::registerCompilerDialects(DialectRegistry &registry) {
               tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
   mlir::jfa::registerAllDialects(registry);
   registerPTXTranslations(registry);
-  arith::registerConvertArithToLLVMInterface(registry);
-  cf::registerConvertControlFlowToLLVMInterface(registry);
-  registerConvertFuncToLLVMInterface(registry);
-  index::registerConvertIndexToLLVMInterface(registry);
-  registerConvertMathToLLVMInterface(registry);
-  registerConvertNVVMToLLVMInterface(registry);
-  ub::registerConvertUBToLLVMInterface(registry);
-  vector::registerConvertVectorToLLVMInterface(registry);
-  func::registerInlinerExtension(registry);
-  LLVM::registerInlinerInterface(registry);
 }
 
 static bool isTLX(Operation *op) {
@@ -125,6 +106,7 @@ LogicalResult mlir::jfa::runStages(ModuleOp module,
   if (hasTLX(module)) {
     PipelineOptions pipeline;
     pipeline.arch = specialization.arch;
+    pipeline.verifyProtocol = options.verifyProtocol;
     pipeline.bindings.assign(specialization.bindings.begin(),
                              specialization.bindings.end());
     buildSpecializePipeline(pm, pipeline);

@@ -103,8 +103,8 @@ static ArgumentLayout layOutArgument(LLVM::LLVMFuncOp kernel, unsigned index,
     // Pointers of every address space are 64 bits wide for a kernel.
     return {8, 8};
   }
-  // PTX aligns a scalar parameter to its size (PTX ISA 5.1.6); the module's data
-  // layout may say otherwise of 64-bit integers.
+  // PTX aligns a scalar parameter to its size (PTX ISA 5.1.6); the module's
+  // data layout may say otherwise of 64-bit integers.
   uint64_t size = layout.getTypeSize(type).getFixedValue();
   return {size, llvm::PowerOf2Ceil(size)};
 }
@@ -223,6 +223,9 @@ mlir::jfa::buildManifest(LLVM::LLVMFuncOp kernel, StringRef arch,
   object["spill_load_bytes"] = resources.spillLoadBytes;
   object["stack_bytes"] = resources.stackBytes;
   object["arguments"] = std::move(*arguments);
+  if (auto protocol = kernel->getAttrOfType<StringAttr>("tlx.protocol")) {
+    object["protocol"] = protocol.getValue();
+  }
   object["compiler"] = json::Object{{"jfa", JFA_VERSION},
                                     {"llvm", LLVM_VERSION_STRING},
                                     {"ptxas", ptxasVersion}};

@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // The pass, and one set of patterns for each op family for compilers that
-// compose their own conversion. The patterns need a TLXTypeConverter and leave
-// `tlx.kernel`, `tlx.async_tasks` and `tlx.async_task` in place, since the other
-// families ask them which threads run an op; `lowerKernelToLLVM` then turns the
-// kernel into a function.
+// compose their own conversion. A family may look at the whole kernel once,
+// before its ops are lowered one by one (`prepare…`), and leave on the ops what
+// its patterns need. The patterns need a TLXTypeConverter and leave
+// `tlx.kernel`, `tlx.async_tasks` and `tlx.async_task` in place, since the
+// other families ask them which threads run an op; `lowerKernelToLLVM` then
+// turns the kernel into a function.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +38,17 @@ class TLXTypeConverter : public TypeConverter {
 public:
   TLXTypeConverter();
 };
+
+/// Checks everything that the lowering takes for granted: bound parameters,
+/// layouts, offsets, ops in tasks, and named barriers that are the author's.
+LogicalResult checkLowerable(KernelOp kernel);
+
+/// Lets each warp of a task arrive for itself where every arrival at a barrier
+/// can be counted so.
+void prepareBarriers(KernelOp kernel);
+
+/// Names, at each wait, the tiles whose registers the products still read.
+void prepareDots(KernelOp kernel);
 
 void populateTaskToNVVMPatterns(const TLXTypeConverter &converter,
                                 RewritePatternSet &patterns);

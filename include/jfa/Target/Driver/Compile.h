@@ -16,10 +16,16 @@
 #include "jfa/Target/PTX/PTX.h"
 #include "jfa/Target/PTX/Ptxas.h"
 
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <functional>
 #include <optional>
+
+namespace llvm {
+class SourceMgr;
+} // namespace llvm
 
 namespace mlir::jfa {
 
@@ -57,6 +63,8 @@ struct CompileOptions {
   PTXOptions ptx;
   PtxasOptions ptxas;
   PtxasPolicy policy;
+  /// Whether to run kernels in the simulator to verify their protocol.
+  bool verifyProtocol = true;
   /// Called for every pass manager before it runs; may be empty.
   std::function<LogicalResult(PassManager &)> configurePassManager;
   /// Where to account for time; may be null.
@@ -77,6 +85,12 @@ void registerCompilerDialects(DialectRegistry &registry);
 /// Returns the line of a source in the textual format at which its brackets
 /// nest more deeply than the parser can be trusted with, or 0.
 unsigned findTooDeepLine(StringRef text);
+
+/// Parses the main file of `sources`, text or bytecode, however broken it is.
+/// Returns null after a diagnostic.
+OwningOpRef<ModuleOp>
+parseSource(const std::shared_ptr<llvm::SourceMgr> &sources,
+            const ParserConfig &config);
 
 /// Compiles `source`, which stays as it is. Fails after a diagnostic.
 LogicalResult compile(ModuleOp source, const CompileOptions &options,

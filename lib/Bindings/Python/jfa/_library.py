@@ -41,7 +41,7 @@ class KernelFacts(C.Structure):
         ("spill_load_bytes", C.c_int32),
         ("stack_bytes", C.c_int32),
         ("grid", C.c_int32 * 3),
-        ("num_tiles", C.c_int64),
+        ("num_items", C.c_int64),
     ]
 
     def to_dict(self):

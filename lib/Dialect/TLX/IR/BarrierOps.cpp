@@ -1,4 +1,5 @@
-//===- BarrierOps.cpp - Barrier family: mbarriers and named barriers -*- C++ -*-===//
+//===- BarrierOps.cpp - Barrier family: mbarriers and named barriers -*- C++
+//-*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,6 +9,7 @@
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::jfa;
@@ -86,7 +88,9 @@ FailureOr<int64_t> BarrierExpectBytesOp::getExpectedBytes() {
     if (failed(bytes)) {
       return failure();
     }
-    sum += *bytes;
+    if (llvm::AddOverflow(sum, *bytes, sum)) {
+      return std::numeric_limits<int64_t>::max();
+    }
   }
   return sum;
 }

@@ -17,10 +17,10 @@ using namespace mlir::jfa::tlx;
 // Assembly
 //===----------------------------------------------------------------------===//
 
-ParseResult tlx::parsePendingType(
-    OpAsmParser &parser, Type &result,
-    std::optional<OpAsmParser::UnresolvedOperand> accumulator,
-    Type &accumulatorType) {
+ParseResult
+tlx::parsePendingType(OpAsmParser &parser, Type &result,
+                      std::optional<OpAsmParser::UnresolvedOperand> accumulator,
+                      Type &accumulatorType) {
   RankedTensorType tile;
   if (parser.parseType(tile)) {
     return failure();
@@ -76,8 +76,7 @@ static Matrix matrixOf(Type type) {
   auto tile = cast<RankedTensorType>(type);
   auto dims = dyn_cast_or_null<DimsAttr>(tile.getEncoding());
   // A parameter can only stand for an operand's element: results are f32.
-  bool symbolic =
-      dims && dims.getElement() && !tile.getElementType().isF32();
+  bool symbolic = dims && dims.getElement() && !tile.getElementType().isF32();
   return {getTileDims(tile), symbolic ? Type() : tile.getElementType()};
 }
 
@@ -88,6 +87,33 @@ static LogicalResult verifyExtent(AsyncDotOp op, ExprAttr extent,
     return op.emitOpError("expected ")
            << name << " to be a multiple of " << step << " from " << step
            << " to " << last << " (PTX ISA 9.7.15.2), but got " << *value;
+  }
+  return success();
+}
+
+/// Checks that the task is of whole warpgroups with 64 rows each.
+static LogicalResult verifyTask(AsyncDotOp op, ExprAttr rows) {
+  AsyncTaskOp task = getEnclosingTask(op);
+  std::optional<int64_t> warps, extent = rows.getConstant();
+  if (task) {
+    warps = task.getWarps().getConstant();
+  }
+  if (!warps) {
+    return success();
+  }
+  if (*warps % 4 != 0) {
+    InFlightDiagnostic diag =
+        op.emitOpError("expected a task of whole warpgroups, since 4 warps "
+                       "issue a product together (PTX ISA 9.7.15.1)");
+    diag.attachNote(task.getLoc()) << "this task has " << *warps << " warps";
+    return diag;
+  }
+  if (extent && *extent != 16 * *warps) {
+    InFlightDiagnostic diag =
+        op.emitOpError("expected M to be 64 for each warpgroup of the task, ")
+        << 16 * *warps << ", but got " << *extent;
+    diag.attachNote(task.getLoc()) << "this task has " << *warps << " warps";
+    return diag;
   }
   return success();
 }
@@ -127,19 +153,12 @@ LogicalResult AsyncDotOp::verify() {
     return emitOpError("expected a result of f32, but got ")
            << getResult().getType().getTile();
   }
-  AsyncTaskOp task = getEnclosingTask(*this);
-  std::optional<int64_t> warps;
-  if (task) {
-    warps = task.getWarps().getConstant();
+  if (getC() && getC().getType() != getResult().getType().getTile()) {
+    return emitOpError("expected C to be of the result's type ")
+           << getResult().getType().getTile() << ", but got "
+           << getC().getType();
   }
-  if (warps && *warps % 4 != 0) {
-    InFlightDiagnostic diag =
-        emitOpError("expected a task of whole warpgroups, since 4 warps issue "
-                    "a product together (PTX ISA 9.7.15.1)");
-    diag.attachNote(task.getLoc()) << "this task has " << *warps << " warps";
-    return diag;
-  }
-  return success();
+  return verifyTask(*this, d.dims[0]);
 }
 
 AsyncIssuer AsyncDotOp::getIssuer() { return AsyncIssuer::EveryThread; }
@@ -165,9 +184,8 @@ LayoutAttr AsyncDotOp::getRequiredOperandLayout(unsigned operand,
 }
 
 LayoutAttr AsyncDotOp::getRequiredResultLayout(unsigned, int64_t threads) {
-  return getAccumulatorLayout(getContext(),
-                              getResult().getType().getTile().getShape(),
-                              threads);
+  return getAccumulatorLayout(
+      getContext(), getResult().getType().getTile().getShape(), threads);
 }
 
 //===----------------------------------------------------------------------===//
@@ -190,7 +208,7 @@ LogicalResult AsyncDotWaitOp::verify() {
              << cast<PendingType>(product.getType()).getTile() << ", but got "
              << tile.getType();
     }
-    Operation *dot = product.getDefiningOp();
+    auto dot = product.getDefiningOp<AsyncDotOp>();
     if (!dot || dot->getBlock() != (*this)->getBlock()) {
       InFlightDiagnostic diag = emitOpError(
           "expected a product that was started in the same block, since ptxas "
@@ -199,7 +217,8 @@ LogicalResult AsyncDotWaitOp::verify() {
       return diag;
     }
     int64_t younger = 0;
-    for (Operation *op = dot->getNextNode(); op != getOperation();
+    // A wait before its product, which dominance forbids, is verified first.
+    for (Operation *op = dot->getNextNode(); op && op != getOperation();
          op = op->getNextNode()) {
       younger += isa<AsyncDotOp>(op);
     }

@@ -28,8 +28,7 @@ ParseResult parseParamDeclaration(OpAsmParser &parser, StringAttr &name,
                                   DenseI64ArrayAttr &legalRange);
 void printParamDeclaration(OpAsmPrinter &printer, Operation *op,
                            StringAttr name, Attribute defaultValue,
-                           ArrayAttr legalValues,
-                           DenseI64ArrayAttr legalRange);
+                           ArrayAttr legalValues, DenseI64ArrayAttr legalRange);
 
 /// A product in flight is written as its tile, which is also the type of the
 /// accumulator that it starts from.
@@ -42,8 +41,8 @@ void printPendingType(OpAsmPrinter &printer, Operation *op, Type result,
 ParseResult parsePendingTypes(OpAsmParser &parser,
                               SmallVectorImpl<Type> &products,
                               SmallVectorImpl<Type> &tiles);
-void printPendingTypes(OpAsmPrinter &printer, Operation *op,
-                       TypeRange products, TypeRange tiles);
+void printPendingTypes(OpAsmPrinter &printer, Operation *op, TypeRange products,
+                       TypeRange tiles);
 
 } // namespace mlir::jfa::tlx
 

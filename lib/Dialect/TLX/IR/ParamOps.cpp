@@ -8,6 +8,8 @@
 #include "OpAssembly.h"
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
@@ -38,7 +40,7 @@ static ParseResult parseParamValue(OpAsmParser &parser, Attribute &value) {
     value = builder.getBoolAttr(keyword == "true");
     return success();
   }
-  int64_t number;
+  int64_t number = 0;
   OptionalParseResult integer = parser.parseOptionalInteger(number);
   if (integer.has_value()) {
     value = builder.getI64IntegerAttr(number);
@@ -217,7 +219,7 @@ static Attribute parseText(MLIRContext *context, ParamKind kind,
   Builder builder(context);
   switch (kind) {
   case ParamKind::Integer: {
-    int64_t number;
+    int64_t number = 0;
     return text.getAsInteger(10, number) ? Attribute()
                                          : builder.getI64IntegerAttr(number);
   }
@@ -254,14 +256,25 @@ ParamOp::parseBinding(StringRef text,
   }
   bool isListed = getLegalValuesAttr() || getLegalRangeAttr();
   InFlightDiagnostic diag = emitError();
-  diag << "expected '" << getName() << "' to be "
-       << (isListed ? "one of " : "") << describeLegalValues() << ", but got '"
-       << text << "'";
+  diag << "expected '" << getName() << "' to be " << (isListed ? "one of " : "")
+       << describeLegalValues() << ", but got '" << text << "'";
   diag.attachNote(getLoc()) << "declared here";
   return failure();
 }
 
+/// Whether types can refer to a parameter of this name.
+static bool isIdentifier(StringRef name) {
+  return !name.empty() && (llvm::isAlpha(name[0]) || name[0] == '_') &&
+         llvm::all_of(name, [](char c) {
+           return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
+         });
+}
+
 LogicalResult ParamOp::verify() {
+  if (!isIdentifier(getName())) {
+    return emitOpError("expected the name to be an identifier, but got '")
+           << getName() << "'";
+  }
   std::optional<ParamKind> kind = kindOf(*this);
   if (!kind) {
     return emitOpError("expected a default, legal values or a result type that "

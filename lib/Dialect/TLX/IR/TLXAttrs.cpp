@@ -26,6 +26,21 @@ using namespace mlir::jfa::tlx;
 // ExprAttr
 //===----------------------------------------------------------------------===//
 
+/// The expression with those of the names that it uses, in their order, so that
+/// equal expressions are one attribute.
+static ExprAttr getWithUsedNames(MLIRContext *context, AffineExpr expr,
+                                 ArrayRef<StringAttr> names) {
+  SmallVector<AffineExpr> replacements;
+  SmallVector<StringAttr> used;
+  for (auto [i, name] : llvm::enumerate(names)) {
+    replacements.push_back(getAffineSymbolExpr(used.size(), context));
+    if (expr.isFunctionOfSymbol(i)) {
+      used.push_back(name);
+    }
+  }
+  return ExprAttr::get(context, expr.replaceSymbols(replacements), used);
+}
+
 namespace {
 /// Recursive descent over `sum := product (("+" | "-") product)*`,
 /// `product := primary (("*" | "floordiv" | "ceildiv" | "mod") primary)*`.
@@ -35,15 +50,21 @@ public:
 
   FailureOr<ExprAttr> parse() {
     AffineExpr expr;
+    SMLoc loc = parser.getCurrentLocation();
     if (parseSum(expr)) {
       return failure();
     }
-    return ExprAttr::get(parser.getContext(), expr, names);
+    ExprAttr attr = getWithUsedNames(parser.getContext(), expr, names);
+    if (attr.getNames().empty() && !attr.getConstant()) {
+      return parser.emitError(loc)
+             << "expected an expression whose value fits 64 bits";
+    }
+    return attr;
   }
 
 private:
-  // Expressions come from users; this keeps a hostile one off the stack.
-  static constexpr unsigned kMaxDepth = 64;
+  // Expressions come from users; these keep a hostile one off the stack.
+  static constexpr unsigned kMaxDepth = 64, kMaxTerms = 256;
 
   ParseResult parseSum(AffineExpr &result) {
     if (++depth > kMaxDepth) {
@@ -114,10 +135,14 @@ private:
   }
 
   ParseResult parsePrimary(AffineExpr &result) {
+    if (++terms > kMaxTerms) {
+      return parser.emitError(parser.getCurrentLocation())
+             << "expected at most " << kMaxTerms << " terms in an expression";
+    }
     if (succeeded(parser.parseOptionalLParen())) {
       return failure(parseSum(result) || parser.parseRParen());
     }
-    int64_t value;
+    int64_t value = 0;
     OptionalParseResult integer = parser.parseOptionalInteger(value);
     if (integer.has_value()) {
       if (failed(*integer)) {
@@ -147,7 +172,7 @@ private:
 
   AsmParser &parser;
   SmallVector<StringAttr> names;
-  unsigned depth = 0;
+  unsigned depth = 0, terms = 0;
 };
 } // namespace
 
@@ -206,7 +231,8 @@ ExprAttr ExprAttr::substitute(
     replacements.push_back(getAffineSymbolExpr(remaining.size(), getContext()));
     remaining.push_back(name);
   }
-  return get(getContext(), getExpr().replaceSymbols(replacements), remaining);
+  return getWithUsedNames(getContext(), getExpr().replaceSymbols(replacements),
+                          remaining);
 }
 
 FailureOr<ExprAttr> ExprAttr::parseExpr(AsmParser &parser) {
@@ -298,7 +324,7 @@ DimsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
     int64_t expected = dim.getConstant().value_or(ShapedType::kDynamic);
     if (extent != expected) {
       InFlightDiagnostic diag = emitError();
-      diag << "expected the extent of dimension '" << dim << "' to be ";
+      diag << "expected the extent of dimension '" << dim.str() << "' to be ";
       if (ShapedType::isDynamic(expected)) {
         diag << "'?'";
       } else {
@@ -329,9 +355,9 @@ static ParseResult parseModes(AsmParser &parser, StringRef keyword,
     modes.push_back(mode);
     return success();
   };
-  return failure(parser.parseKeyword(keyword) || parser.parseEqual() ||
-                 parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                                parseMode));
+  return failure(
+      parser.parseKeyword(keyword) || parser.parseEqual() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseMode));
 }
 
 static void printModes(AsmPrinter &printer, ArrayRef<LayoutMode> modes) {

@@ -16,14 +16,17 @@ using namespace mlir::jfa::tlx;
 //===----------------------------------------------------------------------===//
 
 static LogicalResult verifyCoordinates(Operation *op, TensorMapType map,
-                                       ValueRange coordinates,
-                                       bool hasSegment) {
+                                       ValueRange coordinates, Value start,
+                                       Value length) {
   if (static_cast<int64_t>(coordinates.size()) != map.getRank()) {
     return op->emitOpError("expected one coordinate for each of the ")
            << map.getRank() << " axes of " << map << ", but got "
            << coordinates.size();
   }
-  if (hasSegment != map.getRagged()) {
+  if (!start != !length) {
+    return op->emitOpError("expected a segment's start and length together");
+  }
+  if (bool(start) != map.getRagged()) {
     return op->emitOpError("expected ")
            << (map.getRagged() ? "a" : "no") << " segment, since " << map
            << " is " << (map.getRagged() ? "" : "not ") << "ragged";
@@ -65,11 +68,11 @@ LogicalResult AsyncDescriptorLoadOp::verify() {
     return emitOpError("expected the barrier to have an index, since ")
            << getBarrier().getType() << " may be more than one barrier";
   }
-  return success(succeeded(verifyCoordinates(*this, getMap().getType(),
-                                             getCoordinates(),
-                                             bool(getSegmentStart()))) &&
-                 succeeded(verifyBox(*this, getMap().getType(),
-                                     getDestination().getType())));
+  return success(
+      succeeded(verifyCoordinates(*this, getMap().getType(), getCoordinates(),
+                                  getSegmentStart(), getSegmentLength())) &&
+      succeeded(
+          verifyBox(*this, getMap().getType(), getDestination().getType())));
 }
 
 AsyncIssuer AsyncDescriptorLoadOp::getIssuer() {
@@ -96,9 +99,9 @@ void AsyncDescriptorLoadOp::getBarrierUses(SmallVectorImpl<BarrierUse> &uses) {
 
 template <typename Op>
 static LogicalResult verifyWrite(Op op) {
-  return success(succeeded(verifyCoordinates(op, op.getMap().getType(),
-                                             op.getCoordinates(),
-                                             bool(op.getSegmentStart()))) &&
+  return success(succeeded(verifyCoordinates(
+                     op, op.getMap().getType(), op.getCoordinates(),
+                     op.getSegmentStart(), op.getSegmentLength())) &&
                  succeeded(verifyBox(op, op.getMap().getType(),
                                      op.getSource().getType())));
 }
@@ -152,5 +155,5 @@ LogicalResult AsyncDescriptorStoreWaitOp::verify() {
 
 LogicalResult AsyncDescriptorPrefetchOp::verify() {
   return verifyCoordinates(*this, getMap().getType(), getCoordinates(),
-                           bool(getSegmentStart()));
+                           getSegmentStart(), getSegmentLength());
 }

@@ -34,8 +34,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<Attribute> names;
   for (const OpAsmParser::Argument &argument : arguments) {
     types.push_back(argument.type);
-    names.push_back(
-        builder.getStringAttr(argument.ssaName.name.drop_front()));
+    names.push_back(builder.getStringAttr(argument.ssaName.name.drop_front()));
   }
   result.addAttribute(getFunctionTypeAttrName(result.name),
                       TypeAttr::get(builder.getFunctionType(types, {})));
@@ -84,9 +83,8 @@ void KernelOp::print(OpAsmPrinter &printer) {
         ArrayAttr all = getArgAttrsAttr();
         auto attrs = all ? cast<DictionaryAttr>(all[argument.getArgNumber()])
                          : DictionaryAttr();
-        printer.printRegionArgument(argument, attrs
-                                                  ? attrs.getValue()
-                                                  : ArrayRef<NamedAttribute>());
+        printer.printRegionArgument(
+            argument, attrs ? attrs.getValue() : ArrayRef<NamedAttribute>());
       });
   printer << ')';
   if (ExprAttr cluster = getClusterAttr()) {
@@ -98,10 +96,9 @@ void KernelOp::print(OpAsmPrinter &printer) {
     printer << " parameters " << parameters;
   }
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(),
-      {getSymNameAttrName(), getFunctionTypeAttrName(),
-       getArgumentNamesAttrName(), getClusterAttrName(),
-       getParametersAttrName(), getArgAttrsAttrName()});
+      (*this)->getAttrs(), {getSymNameAttrName(), getFunctionTypeAttrName(),
+                            getArgumentNamesAttrName(), getClusterAttrName(),
+                            getParametersAttrName(), getArgAttrsAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
                       /*printBlockTerminators=*/false);
@@ -185,6 +182,23 @@ verifyDeclared(Operation *op, Attribute attr,
   return result;
 }
 
+/// A tile outside of tasks would be one that CSE lets a task share.
+static LogicalResult verifyTilesInTasks(KernelOp kernel) {
+  WalkResult walk = kernel->walk<WalkOrder::PreOrder>([](Operation *op) {
+    if (isa<AsyncTaskOp>(op)) {
+      return WalkResult::skip();
+    }
+    if (!llvm::any_of(op->getResultTypes(),
+                      llvm::IsaPred<TensorType, PendingType>)) {
+      return WalkResult::advance();
+    }
+    op->emitOpError("expected tiles only inside a 'tlx.async_task', since a "
+                    "tile lives in the registers of a task's threads");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 LogicalResult KernelOp::verifyRegions() {
   llvm::StringMap<ParamOp> parameters;
   for (ParamOp param : getBody().getOps<ParamOp>()) {
@@ -216,7 +230,7 @@ LogicalResult KernelOp::verifyRegions() {
     }
     return WalkResult::advance();
   });
-  return failure(walk.wasInterrupted());
+  return walk.wasInterrupted() ? failure() : verifyTilesInTasks(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -227,7 +241,9 @@ AsyncTaskOp tlx::getEnclosingTask(Operation *op) {
   return op->getParentOfType<AsyncTaskOp>();
 }
 
-int64_t AsyncTaskOp::getNumWarps() { return getWarps().getConstant().value_or(0); }
+int64_t AsyncTaskOp::getNumWarps() {
+  return getWarps().getConstant().value_or(0);
+}
 
 int64_t AsyncTaskOp::getNumReplicas() {
   return getReplicasAttr() ? getReplicasAttr().getConstant().value_or(0) : 1;
@@ -358,8 +374,7 @@ FailureOr<TaskPlacement> AsyncTasksOp::getPlacement() {
   if (registers > pool) {
     InFlightDiagnostic diag = emitOpError("expected register budgets of at "
                                           "most ")
-                              << pool << " in sum, the "
-                              << placement.numThreads
+                              << pool << " in sum, the " << placement.numThreads
                               << " threads' share of the 65536 of an SM, but "
                                  "got "
                               << registers;

@@ -1,4 +1,5 @@
-//===- TensorMapRecipe.cpp - How a tensor map is laid out in hardware -*- C++ -*-===//
+//===- TensorMapRecipe.cpp - How a tensor map is laid out in hardware -*- C++
+//-*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,9 +30,9 @@ static MemDescType bufferOf(TensorMapType type, ArrayRef<int64_t> tile) {
 
 static void addAxis(TensorMapRecipe &recipe, int64_t axis) {
   bool segment = recipe.ragged && axis == 0;
-  recipe.dims.push_back({segment ? TensorMapDim::Kind::Segment
-                                 : TensorMapDim::Kind::Axis,
-                         axis, 1, recipe.tile[axis]});
+  recipe.dims.push_back(
+      {segment ? TensorMapDim::Kind::Segment : TensorMapDim::Kind::Axis, axis,
+       1, recipe.tile[axis]});
 }
 
 FailureOr<TensorMapRecipe>
@@ -57,10 +58,9 @@ tlx::getTensorMapRecipe(TensorMapType type,
     --row;
   }
   bool panels = layout->numPanels > 1;
-  recipe.dims.push_back({panels ? TensorMapDim::Kind::Inner
-                                : TensorMapDim::Kind::Axis,
-                         last, 1, panels ? layout->panelColumns
-                                         : (*tile)[last]});
+  recipe.dims.push_back(
+      {panels ? TensorMapDim::Kind::Inner : TensorMapDim::Kind::Axis, last, 1,
+       panels ? layout->panelColumns : (*tile)[last]});
   if (row >= 0) {
     addAxis(recipe, row);
   }

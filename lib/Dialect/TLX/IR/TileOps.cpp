@@ -40,6 +40,9 @@ static LogicalResult verifyDim(Operation *op, int64_t dim, int64_t limit) {
   if (dim >= 0 && dim < limit) {
     return success();
   }
+  if (limit == 0) {
+    return op->emitOpError("expected a tile of at least 1 dimension");
+  }
   return op->emitOpError("expected 'dim' to be from 0 to ")
          << limit - 1 << ", but got " << dim;
 }
@@ -69,7 +72,7 @@ LogicalResult PartialReduceOp::verify() {
   }
   if (int32_t(getGroups()) < 1 || int32_t(getRun()) < 1) {
     return emitOpError("expected 'groups' and 'run' to be positive, but got ")
-           << getGroups() << " and " << getRun();
+           << int32_t(getGroups()) << " and " << int32_t(getRun());
   }
   SmallVector<ExprAttr> expected = getTileDims(source);
   std::optional<int64_t> extent = expected[getDim()].getConstant();
@@ -150,6 +153,27 @@ LayoutAttr BroadcastOp::inferOperandLayout(unsigned, LayoutAttr layout,
 
 LogicalResult IotaOp::verify() {
   return verifyDim(*this, int32_t(getDim()), getResult().getType().getRank());
+}
+
+LogicalResult PrefixMaskOp::verify() {
+  RankedTensorType result = getResult().getType();
+  if (failed(verifyDim(*this, int32_t(getDim()), result.getRank()))) {
+    return failure();
+  }
+  SmallVector<ExprAttr> expected = getTileDims(result);
+  expected.erase(expected.begin() + getDim());
+  if (getTileDims(getLimit().getType()) == expected) {
+    return success();
+  }
+  return emitOpError("expected limits of the shape of the result without "
+                     "dimension ")
+         << getDim() << ", but got " << getLimit().getType() << " for "
+         << result;
+}
+
+LayoutAttr PrefixMaskOp::inferOperandLayout(unsigned, LayoutAttr layout,
+                                            unsigned) {
+  return dropDim(layout, getDim());
 }
 
 LogicalResult SplatOp::verify() {

@@ -232,30 +232,6 @@ void LayoutRewriter::eraseUnused() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Erases unused tiles outside of tasks and refuses used ones.
-static LogicalResult checkOutsideTasks(KernelOp kernel) {
-  SmallVector<Operation *> unused;
-  WalkResult walk = kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (isa<AsyncTaskOp>(op)) {
-      return WalkResult::skip();
-    }
-    if (llvm::none_of(op->getResultTypes(), getTileType)) {
-      return WalkResult::advance();
-    }
-    if (isOpTriviallyDead(op)) {
-      unused.push_back(op);
-      return WalkResult::skip();
-    }
-    op->emitOpError("expected tiles only inside a 'tlx.async_task', since a "
-                    "tile lives in the registers of a task's threads");
-    return WalkResult::interrupt();
-  });
-  for (Operation *op : unused) {
-    op->erase();
-  }
-  return failure(walk.wasInterrupted());
-}
-
 /// Dense resources cannot be given another type in place.
 static LogicalResult checkConstants(AsyncTaskOp task) {
   WalkResult walk = task.walk([](arith::ConstantOp op) {
@@ -288,9 +264,6 @@ struct AssignLayoutsPass
   using Base::Base;
 
   void runOnOperation() override {
-    if (failed(checkOutsideTasks(getOperation()))) {
-      return signalPassFailure();
-    }
     WalkResult walk = getOperation().walk(
         [](AsyncTaskOp task) { return WalkResult(assignLayouts(task)); });
     if (walk.wasInterrupted()) {

@@ -51,10 +51,6 @@ LayoutAttr getNeededLayout(OpOperand &use, int64_t threads,
 LayoutAttr getNaturalLayout(OpResult result, int64_t threads,
                             function_ref<LayoutAttr(Value)> layoutOf);
 
-/// Checks that every tile in `task` has a layout and that the layouts of every
-/// op agree with the rules.
-LogicalResult verifyLayouts(AsyncTaskOp task);
-
 //===----------------------------------------------------------------------===//
 // The search
 //===----------------------------------------------------------------------===//

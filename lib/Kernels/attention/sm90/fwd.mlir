@@ -4,8 +4,8 @@
 //     S = scale Q K^T      P = softmax(S) over the keys a row sees
 //     O = P V              lse = ln sum exp(S)
 //
-// A persistent CTA takes query tiles of BLOCK_M rows from a work list that the
-// host has balanced. The sequence of a tile bounds every copy (ragged tensor
+// A persistent CTA takes query tiles of BLOCK_M rows, in the order that the host
+// has balanced: items item_starts[cta] to item_starts[cta + 1] of the work list. The sequence of a tile bounds every copy (ragged tensor
 // maps), so rows past its end are zero on the way in and dropped on the way out.
 //
 //   role      warps             does
@@ -48,29 +48,28 @@
 !once = !tlx.mbarrier<[1]>
 
 !scores = tensor<64x?xf32, #tlx.dims<[64, BLOCK_N], ELEMENT>>
-!columns = tensor<64x?xi32, #tlx.dims<[64, BLOCK_N], ELEMENT>>
 !seen = tensor<64x?xi1, #tlx.dims<[64, BLOCK_N], ELEMENT>>
 !row_seen = tensor<64x?xi1, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 !weights = tensor<64x?xbf16, #tlx.dims<[64, BLOCK_N], ELEMENT>>
 !output = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 !output_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 
-// The sequence and the query rows of a work item. Items count heads slowest, so
-// that CTAs working at the same time share keys and values in the L2 cache.
+// A work item: the sequence, first query row and head of a tile, and where they
+// lie. Items are four 32-bit integers; the host deals them to the CTAs.
 func.func private @decode(
-    %item: i32, %tiles: !tlx.ptr<i32>, %num_tiles: i32,
-    %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>, %q_length: i32,
-    %k_length: i32, %jagged: i1, %broadcast_query: i1)
-    -> (i32, i32, i32, i32, i32, i32, i32) {
+    %item: i32, %items: !tlx.ptr<i32>, %q_offsets: !tlx.ptr<i32>,
+    %k_offsets: !tlx.ptr<i32>, %q_length: i32, %k_length: i32, %jagged: i1,
+    %broadcast_query: i1) -> (i32, i32, i32, i32, i32, i32, i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c2 = arith.constant 2 : i32
-  %head = arith.divui %item, %num_tiles : i32
-  %entry = arith.remui %item, %num_tiles : i32
-  %at = arith.muli %entry, %c2 : i32
+  %c4 = arith.constant 4 : i32
+  %at = arith.muli %item, %c4 : i32
   %at1 = arith.addi %at, %c1 : i32
-  %sequence = tlx.global_load %tiles[%at] : !tlx.ptr<i32>, i32 -> i32
-  %row = tlx.global_load %tiles[%at1] : !tlx.ptr<i32>, i32 -> i32
+  %at2 = arith.addi %at, %c2 : i32
+  %sequence = tlx.global_load %items[%at] : !tlx.ptr<i32>, i32 -> i32
+  %row = tlx.global_load %items[%at1] : !tlx.ptr<i32>, i32 -> i32
+  %head = tlx.global_load %items[%at2] : !tlx.ptr<i32>, i32 -> i32
   %next = arith.addi %sequence, %c1 : i32
   %dense_q = arith.muli %sequence, %q_length : i32
   %k_start, %k_len = scf.if %jagged -> (i32, i32) {
@@ -119,8 +118,8 @@ func.func private @count_blocks(%row_end: i32, %q_len: i32, %k_len: i32,
 tlx.kernel @attention_fwd(
     %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !o_tensor,
     %lse: !tlx.ptr<f32>, %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>,
-    %tiles: !tlx.ptr<i32>, %num_tiles: i32, %num_heads: i32,
-    %heads_per_group: i32, %q_length: i32, %k_length: i32, %lse_stride: i64,
+    %items: !tlx.ptr<i32>, %item_starts: !tlx.ptr<i32>, %heads_per_group: i32,
+    %q_length: i32, %k_length: i32, %lse_stride: i64,
     %scale_log2: f32) {
   // What is computed.
   tlx.param HEAD_DIM = 128 in [64, 128] : i32
@@ -143,8 +142,9 @@ tlx.kernel @attention_fwd(
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
   %cta = tlx.cta_id : i32
-  %ctas = tlx.cta_count : i32
-  %items = arith.muli %num_tiles, %num_heads : i32
+  %next_cta = arith.addi %cta, %c1 : i32
+  %first_item = tlx.global_load %item_starts[%cta] : !tlx.ptr<i32>, i32 -> i32
+  %end_item = tlx.global_load %item_starts[%next_cta] : !tlx.ptr<i32>, i32 -> i32
 
   %q_smem = tlx.local_alloc : !q_buffer
   %k_smem = tlx.local_alloc : !kv_buffers
@@ -160,20 +160,25 @@ tlx.kernel @attention_fwd(
   tlx.async_tasks {
     // `count` runs over all blocks that this CTA loads, `tile` over its tiles.
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
-      %end:2 = scf.for %item = %cta to %items step %ctas
-          iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
-        %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len = func.call
-            @decode(%item, %tiles, %num_tiles, %q_offsets, %k_offsets, %q_length,
-                    %k_length, %jagged, %broadcast_query)
-            : (i32, !tlx.ptr<i32>, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32,
-               i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+      // Items are read one ahead, while the last products run, so that nobody
+      // waits for them and no register holds them in the loop over keys.
+      %first:7 = func.call @decode(
+          %first_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+          %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+          i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+      %end:9 = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0, %tile = %c0, %head = %first#0, %row = %first#1, %q_start = %first#2,
+                    %q_len = %first#3, %o_start = %first#4, %k_start = %first#5, %k_len = %first#6)
+          -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
+        %item_1 = arith.addi %item, %c1 : i32
         %row_end = arith.addi %row, %block_m : i32
         %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
         %kv_head = arith.divui %head, %heads_per_group : i32
 
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
-        %next:2 = scf.if %has_keys -> (i32, i32) {
+        %next:9 = scf.if %has_keys
+            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) {
           %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
           %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
           tlx.barrier_wait %k_empty[%slot0], %phase0 producer : !ring
@@ -210,6 +215,10 @@ tlx.kernel @attention_fwd(
                 : !kv_tensor, !kv_buffer, !ring
             scf.yield %n1 : i32
           }
+          %ahead:7 = func.call @decode(
+              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
           %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
           %blocks_1 = arith.subi %blocks, %c1 : i32
           %v_row = arith.muli %blocks_1, %block_n : i32
@@ -222,11 +231,18 @@ tlx.kernel @attention_fwd(
 
           %next_count = arith.addi %last, %c1 : i32
           %next_tile = arith.addi %tile, %c1 : i32
-          scf.yield %next_count, %next_tile : i32, i32
+          scf.yield %next_count, %next_tile, %ahead#0, %ahead#1, %ahead#2, %ahead#3,
+              %ahead#4, %ahead#5, %ahead#6 : i32, i32, i32, i32, i32, i32, i32, i32, i32
         } else {
-          scf.yield %count, %tile : i32, i32
+          %ahead:7 = func.call @decode(
+              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          scf.yield %count, %tile, %ahead#0, %ahead#1, %ahead#2, %ahead#3, %ahead#4,
+              %ahead#5, %ahead#6 : i32, i32, i32, i32, i32, i32, i32, i32, i32
         }
-        scf.yield %next#0, %next#1 : i32, i32
+        scf.yield %next#0, %next#1, %next#2, %next#3, %next#4, %next#5, %next#6,
+            %next#7, %next#8 : i32, i32, i32, i32, i32, i32, i32, i32, i32
       }
     }
 
@@ -245,7 +261,6 @@ tlx.kernel @attention_fwd(
       %masked_score = tlx.splat %minus_infinity : f32 -> !scores
       %no_output = tlx.splat %zero : f32 -> !output
       %no_lse = tlx.splat %minus_infinity : f32 -> tensor<64xf32>
-      %column = tlx.iota dim 1 : !columns
       %row_in_tile = tlx.iota dim 0 : tensor<64xi32>
 
       // Turns are named barriers 1 to the number of replicas; whoever is last
@@ -261,27 +276,31 @@ tlx.kernel @attention_fwd(
         }
       }
 
-      %end:2 = scf.for %item = %cta to %items step %ctas
-          iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
-        %head, %tile_row, %q_start, %q_len, %o_start, %k_start, %k_len =
-            func.call @decode(%item, %tiles, %num_tiles, %q_offsets, %k_offsets,
-                              %q_length, %k_length, %jagged, %broadcast_query)
-            : (i32, !tlx.ptr<i32>, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32,
-               i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+      // Items are read one ahead, while the last products run, so that nobody
+      // waits for them. What a tile needs only after the loop over keys is read
+      // again there rather than kept in registers.
+      %first:7 = func.call @decode(
+          %first_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+          %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+          i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+      %end:5 = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0, %tile = %c0, %tile_row = %first#1,
+                    %q_len_0 = %first#3, %k_len = %first#6)
+          -> (i32, i32, i32, i32, i32) : i32 {
+        %item_1 = arith.addi %item, %c1 : i32
         %row_end = arith.addi %tile_row, %block_m : i32
-        %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
+        %blocks = func.call @count_blocks(%row_end, %q_len_0, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
-        %row = arith.addi %tile_row, %first_row : i32
-        %rows_0 = tlx.splat %row : i32 -> tensor<64xi32>
-        %rows = arith.addi %rows_0, %row_in_tile : tensor<64xi32>
+        %row_0 = arith.addi %tile_row, %first_row : i32
 
         // A row sees the keys before its limit. The first block in which some
         // row of this replica does not see all keys is the first masked one.
-        %shift = arith.subi %k_len, %q_len : i32
+        %shift = arith.subi %k_len, %q_len_0 : i32
         %limit = scf.if %causal -> (tensor<64xi32>) {
           %shift_1 = arith.addi %shift, %c1 : i32
-          %beyond = tlx.splat %shift_1 : i32 -> tensor<64xi32>
-          %diagonal = arith.addi %rows, %beyond : tensor<64xi32>
+          %first_beyond = arith.addi %shift_1, %row_0 : i32
+          %beyond = tlx.splat %first_beyond : i32 -> tensor<64xi32>
+          %diagonal = arith.addi %row_in_tile, %beyond : tensor<64xi32>
           %length = tlx.splat %k_len : i32 -> tensor<64xi32>
           %least = arith.minsi %diagonal, %length : tensor<64xi32>
           scf.yield %least : tensor<64xi32>
@@ -291,7 +310,7 @@ tlx.kernel @attention_fwd(
         }
         %first_limit = scf.if %causal -> (i32) {
           %shift_1 = arith.addi %shift, %c1 : i32
-          %diagonal = arith.addi %row, %shift_1 : i32
+          %diagonal = arith.addi %row_0, %shift_1 : i32
           %least = arith.minsi %diagonal, %k_len : i32
           %positive = arith.maxsi %least, %c0 : i32
           scf.yield %positive : i32
@@ -303,8 +322,8 @@ tlx.kernel @attention_fwd(
         %none = tlx.splat %c0 : i32 -> tensor<64xi32>
         %sees_key = arith.cmpi sgt, %limit, %none : tensor<64xi32>
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
-        %o_16, %lse_rows, %next_count, %next_tile = scf.if %has_keys
-            -> (!output_16, tensor<64xf32>, i32, i32) {
+        %o_16, %lse_rows, %next:9 = scf.if %has_keys
+            -> (!output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32) {
           // Block 0.
           %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
           tlx.barrier_wait %q_full, %q_phase : !once
@@ -323,9 +342,7 @@ tlx.kernel @attention_fwd(
           tlx.barrier_arrive %k_empty[%slot0] : !ring
           %mask0 = arith.cmpi sge, %c0, %first_masked : i32
           %s0 = scf.if %mask0 -> (!scores) {
-            %limit_c = tlx.expand_dims %limit dim 1 : tensor<64xi32> -> tensor<64x1xi32>
-            %limits = tlx.broadcast %limit_c : tensor<64x1xi32> -> !columns
-            %seen = arith.cmpi slt, %column, %limits : !columns
+            %seen = tlx.prefix_mask %limit dim 1 : tensor<64xi32> -> !seen
             %masked = arith.select %seen, %s0_all, %masked_score
                 : !seen, !scores
             scf.yield %masked : !scores
@@ -380,9 +397,7 @@ tlx.kernel @attention_fwd(
               %begin = arith.muli %j, %block_n : i32
               %begins = tlx.splat %begin : i32 -> tensor<64xi32>
               %within = arith.subi %limit, %begins : tensor<64xi32>
-              %within_c = tlx.expand_dims %within dim 1 : tensor<64xi32> -> tensor<64x1xi32>
-              %limits = tlx.broadcast %within_c : tensor<64x1xi32> -> !columns
-              %seen = arith.cmpi slt, %column, %limits : !columns
+              %seen = tlx.prefix_mask %within dim 1 : tensor<64xi32> -> !seen
               %masked = arith.select %seen, %s_all, %masked_score
                   : !seen, !scores
               scf.yield %masked : !scores
@@ -416,6 +431,16 @@ tlx.kernel @attention_fwd(
                   !output
           }
 
+
+          %now:7 = func.call @decode(
+              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %ahead:7 = func.call @decode(
+              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+
           // The last values, then O / l and the log-sum-exp.
           %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
           %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
@@ -448,32 +473,47 @@ tlx.kernel @attention_fwd(
               : tensor<64xi1>, tensor<64xf32>
           %count_out = arith.addi %last, %c1 : i32
           %tile_out = arith.addi %tile, %c1 : i32
-          scf.yield %o_seen, %lse_final, %count_out, %tile_out
-              : !output_16, tensor<64xf32>, i32, i32
+          scf.yield %o_seen, %lse_final, %count_out, %tile_out, %now#0, %now#1,
+              %now#3, %now#4, %ahead#1, %ahead#3, %ahead#6
+              : !output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32
         } else {
+          %now:7 = func.call @decode(
+              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %ahead:7 = func.call @decode(
+              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
           %nothing = arith.truncf %no_output : !output to !output_16
-          scf.yield %nothing, %no_lse, %count, %tile
-              : !output_16, tensor<64xf32>, i32, i32
+          scf.yield %nothing, %no_lse, %count, %tile, %now#0, %now#1,
+              %now#3, %now#4, %ahead#1, %ahead#3, %ahead#6
+              : !output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32
         }
+
+        %row = arith.addi %next#3, %first_row : i32
+        %rows_0 = tlx.splat %row : i32 -> tensor<64xi32>
+        %rows = arith.addi %rows_0, %row_in_tile : tensor<64xi32>
 
         // The copy of the tile before has to have left the buffer.
         tlx.async_descriptor_store_wait pending(0)
         tlx.local_store %o_16, %o_tile : !output_16, !o_buffer
-        tlx.async_descriptor_store %o[%row, %head, %c0] segment(%o_start, %q_len),
+        tlx.async_descriptor_store %o[%row, %next#2, %c0] segment(%next#5, %next#4),
             %o_tile : !o_tensor, !o_buffer
 
-        %head_64 = arith.extui %head : i32 to i64
+        %head_64 = arith.extui %next#2 : i32 to i64
         %lse_row = arith.muli %head_64, %lse_stride : i64
-        %o_start_64 = arith.extui %o_start : i32 to i64
+        %o_start_64 = arith.extui %next#5 : i32 to i64
         %lse_begin = arith.addi %lse_row, %o_start_64 : i64
         %lse_begins = tlx.splat %lse_begin : i64 -> tensor<64xi64>
         %rows_64 = arith.extui %rows : tensor<64xi32> to tensor<64xi64>
         %lse_index = arith.addi %lse_begins, %rows_64 : tensor<64xi64>
-        %q_end = tlx.splat %q_len : i32 -> tensor<64xi32>
+        %q_end = tlx.splat %next#4 : i32 -> tensor<64xi32>
         %row_exists = arith.cmpi slt, %rows, %q_end : tensor<64xi32>
         tlx.global_store %lse_rows, %lse[%lse_index] mask %row_exists
             : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi64> mask tensor<64xi1>
-        scf.yield %next_count, %next_tile : i32, i32
+        scf.yield %next#0, %next#1, %next#6, %next#7, %next#8
+            : i32, i32, i32, i32, i32
       }
       // Shared memory has to outlive the last copy out of it.
       tlx.async_descriptor_store_wait pending(0)

@@ -97,9 +97,9 @@ tlx.kernel @loads(%p: !tlx.ptr<i32>) {
 // CHECK-LABEL: tlx.kernel @rings(
 // CHECK-DAG:     %[[ONE:.+]] = arith.constant 1 : i32
 // CHECK-DAG:     %[[ZERO:.+]] = arith.constant 0 : i32
-// CHECK:         global_store %[[ONE]], %out[%[[ZERO]]]
-// CHECK:         %[[SLOT:.+]], %[[PHASE:.+]] = ring %n stages(3)
-// CHECK:         global_store %[[SLOT]], %out[%[[PHASE]]]
+// CHECK:         tlx.global_store %[[ONE]], %out[%[[ZERO]]]
+// CHECK:         %[[SLOT:.+]], %[[PHASE:.+]] = tlx.ring %n stages(3)
+// CHECK:         tlx.global_store %[[SLOT]], %out[%[[PHASE]]]
 tlx.kernel @rings(%out: !tlx.ptr<i32>, %n: i32) {
   %c4 = arith.constant 4 : i32
   %slot, %phase = tlx.ring %c4 stages(2) : i32

@@ -26,19 +26,6 @@ tlx.kernel @groups_across_threads(%in: !tlx.ptr<f32>) {
 
 // -----
 
-tlx.kernel @too_many_threads() {
-  %a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
-  tlx.async_tasks {
-    // expected-note@+1 {{the 256 threads of this task would have to hold}}
-    tlx.async_task @compute warps(8) {
-      // expected-error@+1 {{'tlx.async_dot' op expected the layout to hold every element of dimension 0, of extent 64, exactly once}}
-      %s = tlx.async_dot %a, %a : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xf32>
-    }
-  }
-}
-
-// -----
-
 tlx.kernel @symbolic() {
   tlx.param N = 64 : i32
   tlx.async_tasks {

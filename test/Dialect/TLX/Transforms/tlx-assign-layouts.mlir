@@ -125,14 +125,3 @@ tlx.kernel @small_source_moves(%in: !tlx.ptr<f32>, %n: i32) {
     }
   }
 }
-
-// Unused tiles outside of tasks go.
-// CHECK-LABEL: @unused_outside
-tlx.kernel @unused_outside() {
-  // CHECK-NOT: arith.constant
-  %unused = arith.constant dense<1.0> : tensor<64xf32>
-  tlx.async_tasks {
-    tlx.async_task @compute warps(4) {
-    }
-  }
-}

@@ -50,9 +50,13 @@ tlx.kernel @no_barriers() {
 
 tlx.kernel @empty_tile() {
   tlx.param BLOCK = 0 : i32
-  // expected-error @+2 {{'tlx.iota' op expected every extent of a tile to be from 1 to 2147483647, but got 0}}
-  // expected-note @+1 {{with BLOCK = 0}}
-  %x = tlx.iota dim 0 : tensor<?xi32, #tlx.dims<[BLOCK]>>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error @+2 {{'tlx.iota' op expected every extent of a tile to be from 1 to 2147483647, but got 0}}
+      // expected-note @+1 {{with BLOCK = 0}}
+      %x = tlx.iota dim 0 : tensor<?xi32, #tlx.dims<[BLOCK]>>
+    }
+  }
 }
 
 // -----

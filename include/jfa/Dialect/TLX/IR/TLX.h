@@ -53,6 +53,10 @@ struct BarrierResource : public SideEffects::Resource::Base<BarrierResource> {
 struct DotGroupResource : public SideEffects::Resource::Base<DotGroupResource> {
   StringRef getName() final { return "DotGroup"; }
 };
+struct DeclarationResource
+    : public SideEffects::Resource::Base<DeclarationResource> {
+  StringRef getName() final { return "Declaration"; }
+};
 struct StoreGroupResource
     : public SideEffects::Resource::Base<StoreGroupResource> {
   StringRef getName() final { return "StoreGroup"; }

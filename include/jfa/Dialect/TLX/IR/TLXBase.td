@@ -55,6 +55,8 @@ def TLX_BarrierState : Resource<"::mlir::jfa::tlx::BarrierResource">;
 def TLX_DotGroups : Resource<"::mlir::jfa::tlx::DotGroupResource">;
 // The bulk groups of asynchronous stores in flight.
 def TLX_StoreGroups : Resource<"::mlir::jfa::tlx::StoreGroupResource">;
+// What a kernel declares: types may use it where no operand does.
+def TLX_Declarations : Resource<"::mlir::jfa::tlx::DeclarationResource">;
 
 // A synchronisation point: nothing that touches memory may cross it.
 def TLX_Synchronizes : MemoryEffects<[

@@ -22,7 +22,7 @@ def TLX_ParamDocs : OpDocGroup {
 let opDocGroup = TLX_ParamDocs in {
 
 def TLX_ParamOp : TLX_Op<"param", [
-    Pure, HasParent<"KernelOp">,
+    MemoryEffects<[MemWrite<TLX_Declarations>]>, HasParent<"KernelOp">,
     DeclareOpInterfaceMethods<TLX_ParameterOpInterface>]> {
   let summary = "Declare a parameter of the kernel";
   let description = [{
@@ -59,7 +59,8 @@ def TLX_ParamOp : TLX_Op<"param", [
   let hasVerifier = 1;
 }
 
-def TLX_ConstraintOp : TLX_Op<"constraint", [Pure, HasParent<"KernelOp">]> {
+def TLX_ConstraintOp : TLX_Op<"constraint", [
+    MemoryEffects<[MemWrite<TLX_Declarations>]>, HasParent<"KernelOp">]> {
   let summary = "State a relation that bound parameters have to satisfy";
   let description = [{
     `tlx-specialize` refuses bindings that violate it, naming both sides and
@@ -78,7 +79,7 @@ def TLX_ConstraintOp : TLX_Op<"constraint", [Pure, HasParent<"KernelOp">]> {
   let arguments = (ins TLX_ExprAttr:$lhs, TLX_ComparisonAttr:$comparison,
                        TLX_ExprAttr:$rhs);
   let assemblyFormat = [{
-    custom<Expr>($lhs) $comparison custom<Expr>($rhs) attr-dict
+    custom<Expr>($lhs) `` $comparison custom<Expr>($rhs) attr-dict
   }];
 }
 

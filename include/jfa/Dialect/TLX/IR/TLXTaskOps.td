@@ -31,7 +31,8 @@ def TLX_KernelOp : TLX_Op<"kernel", [
   let description = [{
     Arguments are tensor maps, global pointers and scalars; their names are part
     of the interface, since the manifest binds by name. One block, no
-    terminator.
+    terminator. Tiles are made inside of its tasks only, so that no pass can
+    share one between tasks.
 
     `parameters` appears when `tlx-specialize` has bound the parameters.
     `cluster` is the number of CTAs of a cluster, along x.
@@ -62,7 +63,6 @@ def TLX_KernelOp : TLX_Op<"kernel", [
     Region *getCallableRegion() { return &getBody(); }
     // OpAsmOpInterface.
     void getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName);
-    static StringRef getDefaultDialect() { return "tlx"; }
   }];
 }
 

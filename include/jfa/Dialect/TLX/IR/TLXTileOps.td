@@ -44,7 +44,7 @@ def TLX_ReduceOp : TLX_TileOp<"reduce", [
                        I32Attr:$dim);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $kind $source `dim` $dim attr-dict `:` type($source) `->` type($result)
+    `` $kind $source `dim` $dim attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -71,7 +71,7 @@ def TLX_PartialReduceOp : TLX_TileOp<"partial_reduce", [
                        I32Attr:$dim, I32Attr:$groups, I32Attr:$run);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $kind $source `dim` $dim `groups` `(` $groups `)` `run` `(` $run `)`
+    `` $kind $source `dim` $dim `groups` `(` $groups `)` `run` `(` $run `)`
     attr-dict `:` type($source) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -126,6 +126,29 @@ def TLX_IotaOp : TLX_TileOp<"iota"> {
   let arguments = (ins I32Attr:$dim);
   let results = (outs RankedTensorOf<[I32]>:$result);
   let assemblyFormat = "`dim` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def TLX_PrefixMaskOp : TLX_TileOp<"prefix_mask", [
+    "inferOperandLayout"]> {
+  let summary = "Which elements come before a limit along a dimension";
+  let description = [{
+    Element `c` along `dim` is true where `c < limit` of its place in the other
+    dimensions. It says the same as comparing an `iota` with a broadcast, and
+    costs one comparison with a constant for each element.
+
+    Example:
+
+    ```mlir
+    %limit = arith.constant dense<100> : tensor<64xi32>
+    %mask = tlx.prefix_mask %limit dim 1 : tensor<64xi32> -> tensor<64x128xi1>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[I32]>:$limit, I32Attr:$dim);
+  let results = (outs RankedTensorOf<[I1]>:$result);
+  let assemblyFormat = [{
+    $limit `dim` $dim attr-dict `:` type($limit) `->` type($result)
+  }];
   let hasVerifier = 1;
 }
 
@@ -189,8 +212,12 @@ def TLX_GlobalLoadOp : TLX_Op<"global_load", [AttrSizedOperandSegments]> {
     ```mlir
     tlx.kernel @k(%p: !tlx.ptr<f32>, %i: i64) {
       %x = tlx.global_load %p[%i] : !tlx.ptr<f32>, i64 -> f32
-      %rows = tlx.iota dim 0 : tensor<64xi32>
-      %t = tlx.global_load %p[%rows] : !tlx.ptr<f32>, tensor<64xi32> -> tensor<64xf32>
+      tlx.async_tasks {
+        tlx.async_task @read warps(1) {
+          %rows = tlx.iota dim 0 : tensor<64xi32>
+          %t = tlx.global_load %p[%rows] : !tlx.ptr<f32>, tensor<64xi32> -> tensor<64xf32>
+        }
+      }
     }
     ```
   }];
@@ -218,9 +245,13 @@ def TLX_GlobalStoreOp : TLX_Op<"global_store"> {
 
     ```mlir
     tlx.kernel @k(%p: !tlx.ptr<f32>, %x: f32) {
-      %rows = tlx.iota dim 0 : tensor<64xi32>
-      %t = tlx.splat %x : f32 -> tensor<64xf32>
-      tlx.global_store %t, %p[%rows] : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi32>
+      tlx.async_tasks {
+        tlx.async_task @write warps(1) {
+          %rows = tlx.iota dim 0 : tensor<64xi32>
+          %t = tlx.splat %x : f32 -> tensor<64xf32>
+          tlx.global_store %t, %p[%rows] : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi32>
+        }
+      }
     }
     ```
   }];

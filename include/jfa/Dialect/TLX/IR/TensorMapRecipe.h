@@ -1,13 +1,15 @@
-//===- TensorMapRecipe.h - How a tensor map is laid out in hardware -*- C++ -*-===//
+//===- TensorMapRecipe.h - How a tensor map is laid out in hardware -*- C++
+//-*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A tensor map has up to five hardware dimensions (PTX ISA 5.5). This says which
-// axis of the tensor each of them walks, so that the lowering of a copy and the
-// host that encodes the map agree. It is what the manifest calls the recipe.
+// A tensor map has up to five hardware dimensions (PTX ISA 5.5). This says
+// which axis of the tensor each of them walks, so that the lowering of a copy
+// and the host that encodes the map agree. It is what the manifest calls the
+// recipe.
 //
 //===----------------------------------------------------------------------===//
 

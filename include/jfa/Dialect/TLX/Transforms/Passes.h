@@ -38,6 +38,10 @@ LogicalResult specializeKernel(KernelOp kernel,
 /// (`tlx-peel-masked-tail`). True if it did; `loop` is then the bulk.
 bool peelMaskedTail(RewriterBase &rewriter, scf::ForOp loop);
 
+/// Checks that every tile in `task` has a layout and that the layouts of every
+/// op agree with the rules (`tlx-verify-layouts`).
+LogicalResult verifyLayouts(AsyncTaskOp task);
+
 #define GEN_PASS_REGISTRATION
 #include "jfa/Dialect/TLX/Transforms/Passes.h.inc"
 

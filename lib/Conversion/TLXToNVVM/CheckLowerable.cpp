@@ -1,0 +1,237 @@
+//===- CheckLowerable.cpp - What a kernel needs to be lowered ---*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The patterns of the families take a specialised kernel with layouts and
+// offsets for granted. This checks all of it first, so that a kernel that comes
+// from elsewhere than the pipeline gets an error that says which pass it lacks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LoweringBuilder.h"
+#include "jfa/Conversion/TLXToNVVM/TLXToNVVM.h"
+
+#include "jfa/Dialect/TLX/IR/RegisterLayout.h"
+#include "jfa/Dialect/TLX/Transforms/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::jfa;
+using namespace mlir::jfa::tlx;
+
+/// Shared memory that one CTA can have on Hopper, in bytes.
+static constexpr int64_t kMaxSharedBytes = 232448;
+/// The last of the hardware's named barriers.
+static constexpr int64_t kLastNamedBarrier = 15;
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+/// Checks that no parameter is left in the op's attributes and types.
+static LogicalResult checkBound(Operation *op) {
+  if (isa<ParamOp, ConstraintOp>(op)) {
+    return op->emitOpError("expected every parameter to be bound; run "
+                           "tlx-specialize first");
+  }
+  SmallVector<Attribute> used = {op->getAttrDictionary(),
+                                 op->getPropertiesAsAttribute()};
+  for (Type type : op->getResultTypes()) {
+    used.push_back(TypeAttr::get(type));
+  }
+  for (Region &region : op->getRegions()) {
+    for (Type type : region.getArgumentTypes()) {
+      used.push_back(TypeAttr::get(type));
+    }
+  }
+  StringAttr unbound;
+  ExprAttr overflown;
+  for (Attribute attr : used) {
+    if (!attr) {
+      continue;
+    }
+    forEachParameter(attr, [&](StringAttr name) { unbound = name; });
+    attr.walk([&](ExprAttr expr) {
+      overflown = expr.getConstant() ? overflown : expr;
+    });
+  }
+  if (unbound) {
+    return op->emitOpError("expected every parameter to be bound, but '")
+           << unbound.getValue() << "' is not; run tlx-specialize first";
+  }
+  if (overflown) {
+    return op->emitOpError("expected values of 64 bits, but got ") << overflown;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkFits(Operation *op, std::optional<uint64_t> offset,
+                               FailureOr<int64_t> bytes) {
+  if (!offset) {
+    return op->emitOpError("expected an offset; run tlx-allocate-memory first");
+  }
+  if (failed(bytes) || *bytes > kMaxSharedBytes ||
+      *offset > static_cast<uint64_t>(kMaxSharedBytes - *bytes)) {
+    return op->emitOpError("expected to end within the ")
+           << kMaxSharedBytes << " bytes of shared memory of a CTA";
+  }
+  return success();
+}
+
+/// Checks that what is allocated has its place.
+static LogicalResult checkAllocated(Operation *op) {
+  if (isa<LocalAllocOp, AllocBarriersOp>(op) &&
+      !isa<KernelOp>(op->getParentOp())) {
+    return op->emitOpError("expected to be directly in the kernel, since it "
+                           "lives as long as that");
+  }
+  if (auto alloc = dyn_cast<LocalAllocOp>(op)) {
+    return checkFits(op, alloc.getOffset(),
+                     alloc.getBuffer().getType().getSizeInBytes());
+  }
+  if (auto alloc = dyn_cast<AllocBarriersOp>(op)) {
+    constexpr int64_t kBarrierBytes = 8;
+    return checkFits(op, alloc.getOffset(),
+                     *alloc.getBarrier().getType().getCount().getConstant() *
+                         kBarrierBytes);
+  }
+  auto convert = dyn_cast<ConvertLayoutOp>(op);
+  if (!convert || convert.getScratchBytes() == 0) {
+    return success();
+  }
+  AsyncTaskOp task = getEnclosingTask(op);
+  return checkFits(op, convert.getOffset(),
+                   convert.getScratchBytes() * task.getNumReplicas());
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+/// Checks that an op that some threads run says which: of this dialect, only
+/// what every thread computes alike may be outside of tasks.
+static LogicalResult checkInTask(Operation *op) {
+  if (!isa_and_nonnull<TLXDialect>(op->getDialect()) || getEnclosingTask(op) ||
+      isa<KernelOp, AsyncTasksOp, AsyncTaskOp, LocalAllocOp, AllocBarriersOp,
+          ViewLikeOpInterface, CtaIdOp, CtaCountOp, RingOp, GlobalLoadOp,
+          InMaskedTailOp>(op)) {
+    return success();
+  }
+  return op->emitOpError("expected to be inside a 'tlx.async_task', since it "
+                         "depends on the threads that run it");
+}
+
+/// Checks that a named barrier of the author's is none of the compiler's own.
+static LogicalResult checkNamedBarrier(Operation *op, Value id,
+                                       int64_t firstReserved) {
+  APInt value;
+  if (!matchPattern(id, m_ConstantInt(&value)) ||
+      value.getZExtValue() < static_cast<uint64_t>(firstReserved)) {
+    return success();
+  }
+  return op->emitOpError("expected an id below ")
+         << firstReserved << ", since the compiler takes " << firstReserved
+         << " to " << kLastNamedBarrier
+         << " for the tasks of several warps, but got " << value.getZExtValue();
+}
+
+/// The first of the named barriers that the kernel's tasks synchronise with.
+static FailureOr<int64_t> getFirstReservedBarrier(KernelOp kernel) {
+  int64_t first = kLastNamedBarrier + 1;
+  for (AsyncTasksOp tasks : kernel.getBody().getOps<AsyncTasksOp>()) {
+    FailureOr<TaskPlacement> placement = tasks.getPlacement();
+    if (failed(placement)) {
+      return failure();
+    }
+    for (const TaskPlacement::Slot &slot : placement->slots) {
+      first -= slot.threadsPerReplica > 32 ? slot.replicas : 0;
+    }
+  }
+  return first;
+}
+
+/// Checks that a product is waited for where it was started.
+static LogicalResult checkProduct(AsyncDotOp op) {
+  for (Operation *user : op.getResult().getUsers()) {
+    if (!isa<AsyncDotWaitOp>(user)) {
+      InFlightDiagnostic diag =
+          op.emitOpError("expected only 'tlx.async_dot_wait' to use it");
+      diag.attachNote(user->getLoc()) << "used here";
+      return diag;
+    }
+  }
+  if (op.getResult().use_empty()) {
+    return op.emitOpError("expected a 'tlx.async_dot_wait' of it, since its "
+                          "registers are written until then");
+  }
+  return success();
+}
+
+static LogicalResult checkOp(Operation *op, int64_t firstReserved) {
+  if (failed(checkInTask(op)) || failed(checkAllocated(op))) {
+    return failure();
+  }
+  if (auto dot = dyn_cast<AsyncDotOp>(op)) {
+    return checkProduct(dot);
+  }
+  if (auto wait = dyn_cast<NamedBarrierWaitOp>(op)) {
+    return checkNamedBarrier(op, wait.getId(), firstReserved);
+  }
+  if (auto arrive = dyn_cast<NamedBarrierArriveOp>(op)) {
+    return checkNamedBarrier(op, arrive.getId(), firstReserved);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkNames(KernelOp kernel) {
+  Operation *module = SymbolTable::getNearestSymbolTable(kernel->getParentOp());
+  if (!module) {
+    return kernel.emitOpError("expected to be inside a module");
+  }
+  Operation *symbol = SymbolTable::lookupSymbolIn(module, kSharedMemoryName);
+  if (!symbol || isa<LLVM::GlobalOp>(symbol)) {
+    return success();
+  }
+  return symbol->emitOpError("expected another name, since '")
+         << kSharedMemoryName << "' is that of the CTA's shared memory";
+}
+
+LogicalResult tlx::checkLowerable(KernelOp kernel) {
+  if (failed(checkNames(kernel))) {
+    return failure();
+  }
+  WalkResult bound =
+      kernel.walk([](Operation *op) { return WalkResult(checkBound(op)); });
+  if (bound.wasInterrupted()) {
+    return failure();
+  }
+  if (kernel.getBody().getOps<AsyncTasksOp>().empty()) {
+    return kernel.emitOpError("expected a 'tlx.async_tasks', which says how "
+                              "many threads run the kernel");
+  }
+  FailureOr<int64_t> firstReserved = getFirstReservedBarrier(kernel);
+  if (failed(firstReserved)) {
+    return failure();
+  }
+  WalkResult layouts = kernel.walk(
+      [](AsyncTaskOp task) { return WalkResult(verifyLayouts(task)); });
+  if (layouts.wasInterrupted()) {
+    return failure();
+  }
+  WalkResult ops = kernel.walk(
+      [&](Operation *op) { return WalkResult(checkOp(op, *firstReserved)); });
+  return failure(ops.wasInterrupted());
+}

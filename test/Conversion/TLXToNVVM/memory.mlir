@@ -1,0 +1,81 @@
+// RUN: jfa-opt %s --tlx-assign-layouts --convert-tlx-to-nvvm --canonicalize --cse | FileCheck %s
+
+// CHECK-LABEL: llvm.func @views(
+// CHECK-SAME:    %[[I:.+]]: i32, %[[P:.+]]: !llvm.ptr<1>)
+// CHECK-DAG:     %[[RING:.+]] = arith.constant 16384 : i32
+// CHECK-DAG:     %[[ROW:.+]] = arith.constant 128 : i32
+// CHECK-DAG:     %[[C64:.+]] = arith.constant 64 : i32
+// CHECK-DAG:     %[[PANEL:.+]] = arith.constant 8192 : i32
+tlx.kernel @views(%i: i32, %p: !tlx.ptr<bf16>) {
+  // CHECK: %[[BASE:.+]] = llvm.ptrtoint
+  %ring = tlx.local_alloc at 0 : !tlx.memdesc<[2, 64, 128], bf16>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // CHECK: %[[OFFSET:.+]] = arith.muli %[[I]], %[[RING]]
+      // CHECK: %[[TILE:.+]] = arith.addi %[[BASE]], %[[OFFSET]]
+      %tile = tlx.local_view %ring[%i] : !tlx.memdesc<[2, 64, 128], bf16> -> !tlx.memdesc<[64, 128], bf16>
+      // CHECK: %[[ROWS:.+]] = arith.muli %[[I]], %[[ROW]]
+      // CHECK: %[[PANELS:.+]] = arith.divui %[[I]], %[[C64]]
+      // CHECK: %[[COLUMNS:.+]] = arith.muli %[[PANELS]], %[[PANEL]]
+      // CHECK: %[[SUM:.+]] = arith.addi %[[ROWS]], %[[COLUMNS]]
+      // CHECK: arith.addi %[[TILE]], %[[SUM]]
+      %part = tlx.local_slice %tile[%i, %i] : !tlx.memdesc<[64, 128], bf16> -> !tlx.memdesc<[8, 64], bf16, of = [64, 128]>
+      %x = tlx.local_load %part : !tlx.memdesc<[8, 64], bf16, of = [64, 128]> -> tensor<8x64xbf16>
+      tlx.local_store %x, %part : tensor<8x64xbf16>, !tlx.memdesc<[8, 64], bf16, of = [64, 128]>
+    }
+  }
+}
+
+// A load takes the swizzle from the address: bits 7 to 9 flip bits 4 to 6.
+// CHECK-LABEL: llvm.func @swizzled_load(
+// CHECK-DAG:     %[[C3:.+]] = arith.constant 3 : i32
+// CHECK-DAG:     %[[C112:.+]] = arith.constant 112 : i32
+// CHECK:         %[[BITS:.+]] = arith.shrui %[[ADDRESS:.+]], %[[C3]]
+// CHECK-NEXT:    %[[FLIP:.+]] = arith.andi %[[BITS]], %[[C112]]
+// CHECK-NEXT:    %[[AT:.+]] = arith.xori %[[ADDRESS]], %[[FLIP]]
+// CHECK-NEXT:    %[[POINTER:.+]] = llvm.inttoptr %[[AT]] : i32 to !llvm.ptr<3>
+// CHECK-NEXT:    llvm.load %[[POINTER]] : !llvm.ptr<3> -> bf16
+// CHECK-NOT:     nvvm.stmatrix
+tlx.kernel @swizzled_load() {
+  %b = tlx.local_alloc at 0 : !tlx.memdesc<[8, 64], bf16>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      %x = tlx.local_load %b : !tlx.memdesc<[8, 64], bf16> -> tensor<8x64xbf16>
+      tlx.local_store %x, %b : tensor<8x64xbf16>, !tlx.memdesc<[8, 64], bf16>
+    }
+  }
+}
+
+// Arrays are plain.
+// CHECK-LABEL: llvm.func @array(
+// CHECK-NOT:     arith.xori
+// CHECK:         llvm.store %{{.+}} : f32, !llvm.ptr<3>
+// CHECK:         llvm.return
+tlx.kernel @array() {
+  %b = tlx.local_alloc at 16 : !tlx.memdesc<[32], f32>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      %x = arith.constant dense<1.0> : tensor<32xf32>
+      tlx.local_store %x, %b : tensor<32xf32>, !tlx.memdesc<[32], f32>
+    }
+  }
+}
+
+// Sixteen columns of an accumulator in 16 bits are one stmatrix.
+// CHECK-LABEL: llvm.func @matrices(
+// CHECK:         nvvm.wgmma.commit.group.sync.aligned
+// CHECK-COUNT-4: nvvm.stmatrix %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<row>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>}
+// CHECK-NOT:     nvvm.stmatrix
+// CHECK:         nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+tlx.kernel @matrices() {
+  %a = tlx.local_alloc at 0 : !tlx.memdesc<[64, 64], bf16>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      %s = tlx.async_dot %a, %a : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xf32>
+      %done = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+      %x = arith.truncf %done : tensor<64x64xf32> to tensor<64x64xbf16>
+      tlx.local_store %x, %a : tensor<64x64xbf16>, !tlx.memdesc<[64, 64], bf16>
+      tlx.fence_async_shared
+    }
+  }
+}

@@ -1,0 +1,219 @@
+// RUN: jfa-opt %s --verify-diagnostics --split-input-file
+
+// One case for each diagnostic.
+
+!a = !tlx.memdesc<[64], bf16>
+!b = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error@+1 {{expected matrices of 2 dimensions}}
+  %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 32], bf16>
+!b = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error@+4 {{expected shapes [M, K], [K, N] and [M, N]}}
+  // expected-note@+3 {{A is '!tlx.memdesc<[64, 32], bf16>'}}
+  // expected-note@+2 {{B is '!tlx.memdesc<[64, 64], bf16>'}}
+  // expected-note@+1 {{the result is 'tensor<64x64xf32>'}}
+  %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[32, 64], bf16>
+!b = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error@+1 {{expected M to be a multiple of 64 from 64 to 1024 (PTX ISA 9.7.15.2), but got 32}}
+  %s = tlx.async_dot %a, %b : !a, !b -> tensor<32x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], bf16>
+!b = !tlx.memdesc<[64, 512], bf16>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error@+1 {{expected N to be a multiple of 8 from 8 to 256 (PTX ISA 9.7.15.2), but got 512}}
+  %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x512xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 24], bf16>
+!b = !tlx.memdesc<[24, 64], bf16>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error@+1 {{expected K to be a multiple of 16 from 16 to 65536 (PTX ISA 9.7.15.2), but got 24}}
+  %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], f32>
+!b = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error@+1 {{expected A to have bf16 or f16 elements, but got 'f32'}}
+  %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!b = !tlx.memdesc<[64, 64], i8>
+func.func @f(%a: tensor<64x64xf16>, %b: !b) {
+  // expected-error@+1 {{expected B to have bf16 or f16 elements, but got 'i8'}}
+  %s = tlx.async_dot %a, %b : tensor<64x64xf16>, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], f16>
+!b = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error@+1 {{expected A and B to have the same element type, but got 'f16' and 'bf16'}}
+  %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a) {
+  // expected-error@+1 {{expected a result of f32, but got 'tensor<64x64xbf16>'}}
+  %s = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xbf16>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a, %c: tensor<1xf32>) {
+  // expected-error@+1 {{expected C to be of the result's type 'tensor<64x64xf32>', but got 'tensor<1xf32>'}}
+  %s = "tlx.async_dot"(%a, %a, %c) : (!a, !a, tensor<1xf32>) -> !tlx.pending<tensor<64x64xf32>>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], bf16>
+tlx.kernel @k() {
+  %a = tlx.local_alloc : !a
+  tlx.async_tasks {
+    // expected-note@+1 {{this task has 2 warps}}
+    tlx.async_task @t warps(2) {
+      // expected-error@+1 {{expected a task of whole warpgroups, since 4 warps issue a product together (PTX ISA 9.7.15.1)}}
+      %s = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+    }
+  }
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], bf16>
+tlx.kernel @k() {
+  %a = tlx.local_alloc : !a
+  tlx.async_tasks {
+    // expected-note@+1 {{this task has 8 warps}}
+    tlx.async_task @t warps(8) {
+      // expected-error@+1 {{expected M to be 64 for each warpgroup of the task, 128, but got 64}}
+      %s = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+    }
+  }
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a) {
+  %s = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  // expected-error@+1 {{expected 'pending' to be from 0 to 7 (PTX ISA 9.7.15.7.3), but got 8}}
+  %d = tlx.async_dot_wait %s pending(8) : tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a) {
+  %s = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  // expected-error@+1 {{expected one tile for each product}}
+  "tlx.async_dot_wait"(%s) <{pending = 0 : i32, operandSegmentSizes = array<i32: 1, 0>}> : (!tlx.pending<tensor<64x64xf32>>) -> ()
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a) {
+  %s = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  // expected-error@+1 {{expected a result of type 'tensor<64x64xf32>', but got 'tensor<64xf32>'}}
+  %d = "tlx.async_dot_wait"(%s) <{pending = 0 : i32, operandSegmentSizes = array<i32: 1, 0>}> : (!tlx.pending<tensor<64x64xf32>>) -> tensor<64xf32>
+  return
+}
+
+// -----
+
+// expected-note@+1 {{the product comes from here}}
+func.func @f(%s: !tlx.pending<tensor<64x64xf32>>) {
+  // expected-error@+1 {{expected a product that was started in the same block, since ptxas serialises products in flight across a branch}}
+  %d = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a, %c: i1) {
+  // expected-note@+1 {{the product comes from here}}
+  %s = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  scf.if %c {
+    // expected-error@+1 {{expected a product that was started in the same block}}
+    %d = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+  }
+  return
+}
+
+// -----
+
+// The product was lost on the way.
+!a = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a, %c: i1) {
+  %x = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  %y = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  // expected-note@+1 {{the product comes from here}}
+  %s = arith.select %c, %x, %y : !tlx.pending<tensor<64x64xf32>>
+  // expected-error@+1 {{expected a product that was started in the same block}}
+  %d = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a) {
+  %x = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  // expected-note@+1 {{the product was started here}}
+  %y = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  // expected-error@+1 {{expected at least 1 products to have been started after the one waited for, but got 0}}
+  %d:2 = tlx.async_dot_wait %x, %y pending(1) : tensor<64x64xf32>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
+// The verifier meets the wait before dominance is checked.
+!a = !tlx.memdesc<[64, 64], bf16>
+func.func @f(%a: !a) {
+  // expected-error@+1 {{operand #0 does not dominate this use}}
+  %d = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+  // expected-note@+1 {{operand defined here}}
+  %s = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  return
+}

@@ -1,0 +1,29 @@
+// RUN: jfa-opt %s | jfa-opt | FileCheck %s
+// RUN: jfa-opt %s --mlir-print-op-generic | jfa-opt | FileCheck %s
+// RUN: jfa-opt %s --emit-bytecode | jfa-opt | FileCheck %s
+
+// CHECK-LABEL: tlx.kernel @products() {
+tlx.kernel @products() {
+  // CHECK: %[[A:.+]] = tlx.local_alloc
+  %a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  %b = tlx.local_alloc : !tlx.memdesc<[64, 128], bf16>
+  // CHECK: %[[T:.+]] = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+  %k = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+  %t = tlx.local_trans %k : !tlx.memdesc<[128, 64], bf16> -> !tlx.memdesc<[64, 128], bf16, transposed>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      %c = arith.constant dense<0.0> : tensor<64x128xf32>
+      %r = arith.constant dense<0.0> : tensor<64x64xbf16>
+      // CHECK: %[[X:.+]] = tlx.async_dot %[[A]], %{{.+}} : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 128], bf16> -> tensor<64x128xf32>
+      %x = tlx.async_dot %a, %b : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 128], bf16> -> tensor<64x128xf32>
+      // CHECK: %[[Y:.+]] = tlx.async_dot %[[A]], %{{.+}}, %{{.+}} : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 128], bf16, transposed> -> tensor<64x128xf32>
+      %y = tlx.async_dot %a, %t, %c : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 128], bf16, transposed> -> tensor<64x128xf32>
+      // CHECK: %[[Z:.+]] = tlx.async_dot %{{.+}}, %{{.+}} : tensor<64x64xbf16>, !tlx.memdesc<[64, 128], bf16> -> tensor<64x128xf32>
+      %z = tlx.async_dot %r, %b, %c {note = "kept"} : tensor<64x64xbf16>, !tlx.memdesc<[64, 128], bf16> -> tensor<64x128xf32>
+      // CHECK: %{{.+}}:2 = tlx.async_dot_wait %[[X]], %[[Y]] pending(1) : tensor<64x128xf32>, tensor<64x128xf32>
+      %xy:2 = tlx.async_dot_wait %x, %y pending(1) : tensor<64x128xf32>, tensor<64x128xf32>
+      // CHECK: %{{.+}} = tlx.async_dot_wait %[[Z]] pending(0) keep(%{{.+}} : tensor<64x64xbf16>) : tensor<64x128xf32>
+      %done = tlx.async_dot_wait %z pending(0) keep(%r : tensor<64x64xbf16>) : tensor<64x128xf32>
+    }
+  }
+}

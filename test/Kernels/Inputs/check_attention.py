@@ -1,0 +1,117 @@
+"""Compiles every shipped specialisation of the attention forward.
+
+    check_attention.py <jfa-opt> <kernel> <EmbedKernels.cmake> ptx|cubin
+
+With `cubin`, only a few: ptxas takes most of a second for each.
+"""
+
+import concurrent.futures
+import itertools
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# As jfa_attention_forward_specializations() of EmbedKernels.cmake lists them.
+MODES = (("false", "false"), ("true", "false"), ("true", "true"))
+
+
+def specializations():
+    for head_dim, causal, element, (jagged, broadcast) in itertools.product(
+        (64, 128), ("false", "true"), ("bf16", "f16"), MODES
+    ):
+        yield {
+            "HEAD_DIM": str(head_dim),
+            "CAUSAL": causal,
+            "ELEMENT": element,
+            "JAGGED": jagged,
+            "BROADCAST_QUERY": broadcast,
+        }
+
+
+def run(tool, kernel, bindings, *arguments):
+    options = [f"-D{name}={value}" for name, value in bindings.items()]
+    return subprocess.run(
+        [tool, kernel, "--arch=sm_90a", *options, *arguments],
+        capture_output=True,
+        text=True,
+    )
+
+
+def check_text(tool, kernel, bindings):
+    """One fence, the products of the element, no detour through memory."""
+    ptx = run(tool, kernel, bindings, "--emit=ptx", "-o", "-")
+    if ptx.returncode:
+        return ptx.stderr
+    fences = len(re.findall(r"fence\.proxy\.async\.shared::cta;", ptx.stdout))
+    if fences != 1:
+        return f"expected 1 proxy fence, but got {fences}"
+    if ptx.stderr:
+        return f"expected no diagnostics, but got {ptx.stderr}"
+    element = bindings["ELEMENT"]
+    if f"k16.f32.{element}.{element}" not in ptx.stdout:
+        return f"expected products of {element}"
+    for needed in ("setmaxnreg.inc", "setmaxnreg.dec", "stmatrix", "ex2.approx"):
+        if needed not in ptx.stdout:
+            return f"expected {needed}"
+    if "st.shared" in ptx.stdout or "ld.shared" in ptx.stdout:
+        return "expected no other accesses to shared memory"
+    return None
+
+
+def check_layouts(tool, kernel, bindings):
+    passes = (
+        f"tlx-specialize-pipeline{{bindings={','.join(map('='.join, bindings.items()))}}}"
+        ",tlx.kernel(tlx-assign-layouts,tlx-allocate-memory,tlx-insert-fences)"
+    )
+    result = subprocess.run(
+        [tool, kernel, f"--pass-pipeline=builtin.module({passes})"],
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode:
+        return result.stderr
+    for name, wanted in (("convert_layout", 0), ("fence_async_shared", 1)):
+        count = result.stdout.count(f"tlx.{name}")
+        if count != wanted:
+            return f"expected {wanted} tlx.{name}, but got {count}"
+    return None
+
+
+def check_cubin(tool, kernel, bindings):
+    with tempfile.TemporaryDirectory() as folder:
+        output = pathlib.Path(folder, "fwd.cubin")
+        result = run(tool, kernel, bindings, "--emit=cubin", "-o", str(output))
+        if result.returncode:
+            return result.stderr
+        manifest = json.loads(output.with_suffix(".json").read_text())
+        text = json.dumps(manifest)
+        for field in ("spill_load_bytes", "spill_store_bytes", "stack_bytes"):
+            if f'"{field}": 0' not in text:
+                return f"expected {field} to be 0"
+    return None
+
+
+def main(tool, kernel, cmake, output):
+    listed = list(specializations())
+    modes = " ".join(f'"{a};{b}"' for a, b in MODES)
+    if modes not in pathlib.Path(cmake).read_text():
+        print("expected the modes that EmbedKernels.cmake lists")
+        return 1
+    checks = (check_text, check_layouts)
+    if output == "cubin":
+        listed, checks = [listed[0], listed[16], listed[23]], (check_cubin,)
+    failures = 0
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        jobs = [(b, pool.submit(c, tool, kernel, b)) for b in listed for c in checks]
+        for bindings, job in jobs:
+            if job.result():
+                failures += 1
+                print(bindings, job.result()[:2000])
+    print(f"{len(listed)} specialisations, {failures} failures")
+    return bool(failures)
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -11,6 +11,8 @@
 #include "jfa/Dialect/TLX/IR/TLX.h"
 #include "jfa/Dialect/TLX/Transforms/Passes.h"
 #include "jfa/Pipelines/Pipelines.h"
+#include "jfa/Sim/Passes.h"
+#include "jfa/Sim/SimInterfaces.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -44,10 +46,12 @@ void jfa::registerAllDialects(DialectRegistry &registry) {
   registerConvertNVVMToLLVMInterface(registry);
   ub::registerConvertUBToLLVMInterface(registry);
   vector::registerConvertVectorToLLVMInterface(registry);
+  sim::registerSimExtensions(registry);
 }
 
 void jfa::registerAllPasses() {
   registerTLXToNVVMPasses();
   tlx::registerTLXTransformsPasses();
+  sim::registerJFASimPasses();
   registerPipelines();
 }

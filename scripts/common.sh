@@ -7,7 +7,7 @@ jobs=${JFA_JOBS:-$(nproc)}
 # Makes ccache work with the precompiled header.
 export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}
 
-build_packages=(cmake ninja-build ccache g++ libmlir-22-dev mlir-22-tools
+build_packages=(cmake ninja-build ccache g++ libeigen3-dev libmlir-22-dev mlir-22-tools
   llvm-22-dev llvm-22-tools nlohmann-json3-dev libgtest-dev python3 python3-venv)
 check_packages=(clang-22 clang-format-22)
 # A version that is known to assemble the kernels.

@@ -12,6 +12,7 @@
 #include "jfa/Pipelines/Pipelines.h"
 
 #include "jfa/Conversion/TLXToNVVM/TLXToNVVM.h"
+#include "jfa/Sim/Passes.h"
 
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
@@ -46,11 +47,14 @@ void jfa::buildSpecializePipeline(OpPassManager &manager,
 }
 
 void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
-                                 const PipelineOptions &) {
+                                 const PipelineOptions &options) {
   OpPassManager &kernels = manager.nest<tlx::KernelOp>();
   kernels.addPass(tlx::createAssignLayoutsPass());
   kernels.addPass(tlx::createAllocateMemoryPass());
   kernels.addPass(tlx::createInsertFencesPass());
+  sim::VerifyProtocolPassOptions verify;
+  verify.enabled = options.verifyProtocol;
+  kernels.addPass(sim::createVerifyProtocolPass(verify));
   manager.addPass(createConvertTLXToNVVMPass());
   addCleanup(manager);
   manager.addPass(createSCFToControlFlowPass());
@@ -73,9 +77,15 @@ struct TextOptions : public PassPipelineOptions<TextOptions> {
       *this, "bindings",
       llvm::cl::desc("Values of parameters: NAME=VALUE, separated by commas")};
 
+  Option<bool> verifyProtocol{
+      *this, "verify-protocol",
+      llvm::cl::desc("Run kernels in the simulator to verify their protocol"),
+      llvm::cl::init(true)};
+
   PipelineOptions get() const {
     PipelineOptions options;
     options.arch = arch;
+    options.verifyProtocol = verifyProtocol;
     for (StringRef binding : bindings) {
       auto [name, value] = binding.split('=');
       options.bindings.emplace_back(name, value);

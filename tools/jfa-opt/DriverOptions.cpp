@@ -120,6 +120,11 @@ std::string DriverOptions::translate(CompileOptions &options) const {
       return message;
     }
   }
+  if (verifyProtocol != "on" && verifyProtocol != "off") {
+    return "--verify-protocol: expected on or off, but got '" + verifyProtocol +
+           "'";
+  }
+  options.verifyProtocol = verifyProtocol == "on";
   options.ptx.optLevel = optLevel;
   options.ptx.ptxVersion = ptxVersion;
   options.ptx.lineInfo = lineInfo;

@@ -80,6 +80,14 @@ struct DriverOptions {
                      "warnings"),
       llvm::cl::cat(category)};
 
+  llvm::cl::opt<std::string> verifyProtocol{
+      "verify-protocol",
+      llvm::cl::desc("Whether to verify barriers, phases and accesses by "
+                     "running the kernel: on (default) or off, for "
+                     "experiments; the manifest says which"),
+      llvm::cl::value_desc("on|off"), llvm::cl::init("on"),
+      llvm::cl::cat(category)};
+
   /// The options, registered on the first call. They are not global variables,
   /// so that a tool which never asks for them does not have them.
   static DriverOptions &get();

@@ -25,6 +25,8 @@ struct PipelineOptions {
   std::string arch = "sm_90a";
   /// Values of the kernels' parameters; the others take their defaults.
   SmallVector<tlx::ParameterBinding> bindings;
+  /// Whether to verify the protocol of kernels (`tlx-verify-protocol`).
+  bool verifyProtocol = true;
 };
 
 /// Leaves kernels without parameters, calls, masked-tail questions and marks to

@@ -106,6 +106,7 @@ LogicalResult mlir::jfa::runStages(ModuleOp module,
   if (hasTLX(module)) {
     PipelineOptions pipeline;
     pipeline.arch = specialization.arch;
+    pipeline.verifyProtocol = options.verifyProtocol;
     pipeline.bindings.assign(specialization.bindings.begin(),
                              specialization.bindings.end());
     buildSpecializePipeline(pm, pipeline);

@@ -223,6 +223,9 @@ mlir::jfa::buildManifest(LLVM::LLVMFuncOp kernel, StringRef arch,
   object["spill_load_bytes"] = resources.spillLoadBytes;
   object["stack_bytes"] = resources.stackBytes;
   object["arguments"] = std::move(*arguments);
+  if (auto protocol = kernel->getAttrOfType<StringAttr>("tlx.protocol")) {
+    object["protocol"] = protocol.getValue();
+  }
   object["compiler"] = json::Object{{"jfa", JFA_VERSION},
                                     {"llvm", LLVM_VERSION_STRING},
                                     {"ptxas", ptxasVersion}};

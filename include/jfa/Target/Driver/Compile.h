@@ -63,6 +63,8 @@ struct CompileOptions {
   PTXOptions ptx;
   PtxasOptions ptxas;
   PtxasPolicy policy;
+  /// Whether to run kernels in the simulator to verify their protocol.
+  bool verifyProtocol = true;
   /// Called for every pass manager before it runs; may be empty.
   std::function<LogicalResult(PassManager &)> configurePassManager;
   /// Where to account for time; may be null.

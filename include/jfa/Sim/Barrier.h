@@ -1,0 +1,94 @@
+//===- Barrier.h - Barriers of a CTA -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The state machines of mbarriers (PTX ISA 9.7.13.15) and of named barriers
+// (9.7.13.1), with full phase numbers and with what a wait makes known.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_SIM_BARRIER_H
+#define JFA_SIM_BARRIER_H
+
+#include "jfa/Sim/Clock.h"
+#include "jfa/Sim/Report.h"
+
+namespace mlir::jfa::sim {
+
+/// Someone who has seen a phase complete.
+struct Observer {
+  Epoch epoch;
+  Site site;
+  uint32_t task;
+};
+
+/// Someone who has arrived.
+struct Arrival {
+  Site site;
+  uint32_t task;
+};
+
+class MBarrier {
+public:
+  MBarrier(uint32_t array, uint32_t index, int64_t count)
+      : array(array), index(index), expected(count), pending(count) {}
+
+  /// Whether a wait for the phase of `parity` succeeds: it is the last one
+  /// completed. Before the first one lies a phase of parity 1.
+  bool isComplete(unsigned parity) const { return (phase & 1) != parity; }
+
+  /// One arrival by someone who knows `knowledge`, together with `bytes` that
+  /// copies will deliver. True if the phase is complete now.
+  bool arrive(const Knowledge &knowledge, int64_t bytes, Arrival by);
+  /// A copy has delivered `bytes`; only its own end becomes known.
+  bool deliver(Epoch copy, int64_t bytes);
+  /// What a successful wait makes known.
+  const Knowledge &getCompleted() const { return completed; }
+
+  /// The array of mbarriers that it belongs to, and its place there.
+  uint32_t array, index;
+  /// The phase that is going on.
+  uint64_t phase = 0;
+  int64_t expected, pending;
+  int64_t bytes = 0;
+  /// Who has seen the last completed phase, and the one before it.
+  llvm::SmallVector<Observer, 4> observers, observersBefore;
+  /// Who has arrived in this phase.
+  llvm::SmallVector<Arrival, 4> arrivals;
+
+private:
+  bool completeIfDone();
+
+  Knowledge current, completed;
+};
+
+class NamedBarrier {
+public:
+  /// Threads of a task arrive. Returns what is wrong, or nothing.
+  std::string arrive(uint32_t task, int64_t threads, int64_t total, Site site,
+                     const Knowledge &knowledge);
+  /// What waiting for the end of `generation` makes known.
+  const Knowledge &getCompleted(uint64_t generation) const {
+    return completed[generation % kRemembered];
+  }
+
+  /// How often it has completed.
+  uint64_t generation = 0;
+  int64_t arrived = 0;
+  /// Of the generation going on.
+  int64_t total = 0;
+  llvm::SmallVector<Arrival, 4> arrivals;
+
+private:
+  /// Who waits has arrived, so that no barrier gets further ahead of it.
+  static constexpr uint64_t kRemembered = 8;
+  Knowledge current;
+  Knowledge completed[kRemembered];
+};
+
+} // namespace mlir::jfa::sim
+
+#endif // JFA_SIM_BARRIER_H

@@ -1,0 +1,77 @@
+//===- Clock.h - Who knows of whose past -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Vector clocks. Every replica of a task is an agent; so is every asynchronous
+// operation while it is in flight. An agent knows of a moment of another one if
+// that moment happens before its own next step in every schedule.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_SIM_CLOCK_H
+#define JFA_SIM_CLOCK_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace mlir::jfa::sim {
+
+/// A moment in the life of an agent. Time 0 is before everything.
+struct Epoch {
+  uint32_t agent = 0;
+  uint32_t time = 0;
+};
+
+class Clock {
+public:
+  uint32_t get(uint32_t agent) const {
+    return agent < times.size() ? times[agent] : 0;
+  }
+  void advance(Epoch epoch) {
+    if (epoch.agent >= times.size()) {
+      times.resize(epoch.agent + 1, 0);
+    }
+    times[epoch.agent] = std::max(times[epoch.agent], epoch.time);
+  }
+  void join(const Clock &other) {
+    if (other.times.size() > times.size()) {
+      times.resize(other.times.size(), 0);
+    }
+    for (size_t i = 0; i < other.times.size(); ++i) {
+      times[i] = std::max(times[i], other.times[i]);
+    }
+  }
+  bool covers(Epoch epoch) const { return get(epoch.agent) >= epoch.time; }
+
+private:
+  llvm::SmallVector<uint32_t, 16> times;
+};
+
+/// What an agent knows. What has happened is not at once visible to the async
+/// proxy (PTX ISA 8.6): a generic write becomes so when its own thread executes
+/// a proxy fence, and that knowledge travels with the thread's releases.
+struct Knowledge {
+  Clock happened;
+  Clock visibleToAsync;
+
+  void join(const Knowledge &other) {
+    happened.join(other.happened);
+    visibleToAsync.join(other.visibleToAsync);
+  }
+  /// The end of asynchronous work needs no fence.
+  void advance(Epoch epoch) {
+    happened.advance(epoch);
+    visibleToAsync.advance(epoch);
+  }
+};
+
+} // namespace mlir::jfa::sim
+
+#endif // JFA_SIM_CLOCK_H

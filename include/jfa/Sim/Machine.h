@@ -1,0 +1,211 @@
+//===- Machine.h - A CTA that runs a program -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Replicas of tasks and asynchronous operations take turns, one step at a time,
+// in the order that a schedule chooses. The machine keeps what they share:
+// memory, barriers, and who knows of whose past.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_SIM_MACHINE_H
+#define JFA_SIM_MACHINE_H
+
+#include "jfa/Sim/Barrier.h"
+#include "jfa/Sim/Memory.h"
+#include "jfa/Sim/Program.h"
+
+#include <array>
+#include <deque>
+#include <memory>
+
+namespace mlir::jfa::sim {
+
+class Machine;
+class Schedule;
+class Trace;
+
+/// How many releases and stores of a task are remembered.
+constexpr size_t kRemembered = 64;
+
+/// Work that goes on after the op that started it, in stages of which each is
+/// a step of the schedule: a copy into shared memory becomes visible, then
+/// signals; a store reads its source, then its result becomes visible.
+struct AsyncOp : llvm::RefCountedBase<AsyncOp> {
+  using Stage = std::function<void(Machine &, AsyncOp &)>;
+
+  bool isDone() const { return done == stages.size(); }
+  /// Operations of one queue pass each stage in order.
+  bool isReady() const { return !previous || previous->done > done; }
+
+  uint32_t task = 0;
+  Site site = 0;
+  /// When it touches shared memory.
+  Epoch epoch;
+  /// When it writes global memory.
+  Epoch globalEpoch;
+  /// What its issuer knew.
+  Knowledge knowledge;
+  llvm::SmallVector<Stage, 2> stages;
+  unsigned done = 0;
+  AsyncRef previous;
+  /// Of a matrix product.
+  TileRef result;
+  /// The mbarrier that it signals, and in which phase it did.
+  int64_t barrier = -1;
+  uint64_t phase = 0;
+  /// The step in which it was started.
+  uint64_t begin = 0;
+};
+
+/// Where an operation takes its place.
+enum class Queue { None, Dots, Stores };
+
+/// What a task waits for.
+struct Condition {
+  enum Kind { Nothing, Barrier, Named, Dots, Stores } kind = Nothing;
+  /// The barrier's number.
+  int64_t barrier = 0;
+  unsigned parity = 0;
+  /// Of a named barrier.
+  uint64_t generation = 0;
+  /// How many operations may still be in flight.
+  unsigned pending = 0;
+  /// Whether stores have to be in global memory too.
+  bool written = false;
+  Site site = 0;
+};
+
+/// A release, remembered to explain what a later wait has made known.
+struct Release {
+  uint32_t time;
+  Site site;
+  std::string what;
+};
+
+/// One replica of a task.
+struct Task {
+  Value &operator[](Slot slot) { return slots[slot]; }
+  void jump(size_t target) { counter = target; }
+
+  std::string name;
+  uint32_t index = 0;
+  uint32_t program = 0;
+  int64_t replica = 0;
+  int64_t threads = 0;
+  const Code *code = nullptr;
+  size_t counter = 0;
+  /// Of the instruction that runs.
+  Site site = 0;
+  std::vector<Value> slots;
+  uint32_t time = 1;
+  Knowledge knowledge;
+  Condition waiting;
+  std::deque<AsyncRef> dots, stores;
+  std::deque<Release> releases;
+  bool isFinished = false;
+};
+
+struct MachineOptions {
+  /// Whether to compute tiles, or only the order of things.
+  bool values = true;
+  uint32_t cta = 0;
+  uint32_t ctas = 1;
+  /// After so many steps a run is taken for endless.
+  uint64_t maxSteps = uint64_t(1) << 30;
+};
+
+class Machine {
+public:
+  /// `values` are those of the arguments' slots.
+  Machine(const Program &program, std::vector<GlobalArray> &arrays,
+          const std::vector<Value> &values, const MachineOptions &options,
+          Report &report);
+  ~Machine();
+
+  /// Runs the CTA to its end, or to where nothing can go on.
+  void run(Schedule &schedule, Trace *trace = nullptr);
+  uint64_t getSteps() const { return steps; }
+
+  //===--------------------------------------------------------------------===//
+  // What instructions use
+  //===--------------------------------------------------------------------===//
+
+  const MachineOptions &getOptions() const { return options; }
+  bool computesValues() const { return options.values; }
+
+  /// The task goes on after the instruction when `condition` holds.
+  void wait(Task &task, Condition condition);
+
+  int64_t addBarriers(uint32_t array, int64_t count, int64_t arrivals);
+  bool checkBarrier(Task &task, int64_t first, int64_t index, int64_t count);
+  void arrive(Task &task, int64_t barrier, int64_t bytes);
+  void deliver(AsyncOp &op, int64_t barrier, int64_t bytes);
+  /// Returns whether the arrival was in order.
+  bool arriveNamed(Task &task, int64_t id, int64_t threads);
+  uint64_t getNamedGeneration(int64_t id) const {
+    return named[size_t(id)].generation;
+  }
+  /// Makes the task's own writes visible to the async proxy.
+  void fence(Task &task);
+
+  /// Puts an operation in flight.
+  AsyncRef issue(Task &task, Queue queue,
+                 llvm::ArrayRef<AsyncOp::Stage> stages);
+
+  /// Accesses to shared memory; false, with a finding, if out of bounds.
+  bool access(Task &task, const View &view, bool isWrite);
+  bool access(AsyncOp &op, const View &view, bool isWrite);
+  SharedMemory &getShared() { return shared; }
+
+  GlobalArray &getArray(int64_t number) { return arrays[size_t(number)]; }
+  /// Accesses to elements [begin, end) of an array.
+  bool access(Task &task, int64_t array, int64_t begin, int64_t end,
+              bool isWrite);
+  bool access(AsyncOp &op, int64_t array, int64_t begin, int64_t end,
+              bool isWrite, bool isReduction = false);
+
+  void fail(Fault fault, Site site, const std::string &text,
+            std::vector<Note> notes = {});
+
+private:
+  friend class Explain;
+
+  void step(Task &task);
+  void step(AsyncOp &op);
+  bool isSatisfied(const Task &task) const;
+  void acquire(Task &task);
+  void finish(Task &task);
+  void tick(Task &task, std::string release);
+  void completed(MBarrier &barrier, Site site);
+  void checkEnd();
+  uint32_t allocateCopyAgent(const Knowledge &knowledge);
+  Knowledge &know(Task &task);
+  std::string getName(const Access &access) const;
+  bool recordShared(const Access &access, const Knowledge &knowledge,
+                    const View &view);
+  bool recordGlobal(const Access &access, const Knowledge &knowledge,
+                    int64_t array, int64_t begin, int64_t end);
+
+  const Program &program;
+  std::vector<GlobalArray> &arrays;
+  MachineOptions options;
+  Report &report;
+  SharedMemory shared;
+  std::vector<MBarrier> barriers;
+  std::array<NamedBarrier, 16> named;
+  std::vector<Task> tasks;
+  std::vector<AsyncRef> inFlight;
+  /// The latest copy of each agent that copies have been.
+  std::vector<AsyncRef> copies;
+  std::vector<Value> initial;
+  Trace *trace = nullptr;
+  uint64_t steps = 0;
+};
+
+} // namespace mlir::jfa::sim
+
+#endif // JFA_SIM_MACHINE_H

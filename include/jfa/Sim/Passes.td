@@ -1,0 +1,57 @@
+//===- Passes.td - Passes of the simulator -*- tablegen -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_SIM_PASSES
+#define JFA_SIM_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def VerifyProtocolPass
+    : Pass<"tlx-verify-protocol", "::mlir::jfa::tlx::KernelOp"> {
+  let summary = "Check barriers, phases and accesses by running the kernel";
+  let description = [{
+    Runs the kernel in the simulator without values, for trip counts from 0 to
+    past its deepest ring, with asynchronous operations as early and as late as
+    can be, and refuses it with what the simulator finds: deadlocks, races on
+    shared memory, missing proxy fences, lapped phases, arrivals and bytes that
+    do not add up. It expects a specialised kernel whose buffers are placed and
+    whose fences are inserted, and changes nothing but its attribute
+    `tlx.protocol`, which goes into the manifest: `verified`, or `not verified: `
+    and why.
+
+    Trip counts are those of
+    1. kernels with the arguments of attention kernels (docs/Attention.md):
+       sequences of 0, 1, 2, … blocks of keys, alone and one after the other in
+       one CTA;
+    2. kernels whose attribute `tlx.trip_counts` names integer arguments, which
+       take all values from 0 up;
+    3. kernels without integer arguments.
+
+    Of any other kernel, and of one that computes with integers from global
+    memory, it says in a remark that it has not been verified.
+
+    ```mlir
+    tlx.kernel @k(%n: i32) attributes {tlx.trip_counts = ["n"]} {
+      %full = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+      tlx.async_tasks {
+        tlx.async_task @wait warps(1) {
+          %c0 = arith.constant 0 : i32
+          tlx.barrier_wait %full, %c0 : !tlx.mbarrier<[1]>
+        }
+      }
+    }
+    ```
+
+    is refused: `deadlock: @wait waits for a phase of parity 0 of …`.
+  }];
+  let options = [
+    Option<"enabled", "enabled", "bool", "true",
+           "Whether to verify, or only to say that it was not">,
+  ];
+}
+
+#endif // JFA_SIM_PASSES

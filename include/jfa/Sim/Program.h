@@ -1,0 +1,91 @@
+//===- Program.h - A kernel made ready to run -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel as flat lists of instructions on numbered slots: one list for what
+// every thread does first and one for each task. Regions have become jumps, so
+// a replica of a task is a program counter and its slots.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_SIM_PROGRAM_H
+#define JFA_SIM_PROGRAM_H
+
+#include "jfa/Sim/Report.h"
+#include "jfa/Sim/Value.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace mlir::jfa::sim {
+
+class Machine;
+struct Task;
+
+using Slot = uint32_t;
+
+struct Instruction {
+  std::function<void(Machine &, Task &)> run;
+  Site site;
+  /// Whether others can notice it: the scheduler may switch before it.
+  bool isVisible;
+};
+using Code = std::vector<Instruction>;
+
+struct TaskProgram {
+  std::string name;
+  int64_t replicas;
+  /// Of one replica.
+  int64_t threads;
+  Site site;
+  Code code;
+};
+
+struct BarrierArray {
+  std::string name;
+  int64_t count;
+  int64_t arrivals;
+  Site site;
+  /// Tasks that arrive at it or start copies that deliver to it, and where.
+  std::vector<std::pair<uint32_t, Site>> signallers;
+};
+
+/// A buffer in shared memory, for messages.
+struct Buffer {
+  std::string name;
+  int64_t begin, end;
+  Site site;
+};
+
+enum class ArgumentKind { TensorMap, Pointer, Scalar };
+
+struct Argument {
+  std::string name;
+  ArgumentKind kind;
+  ElementKind element;
+  Slot slot;
+  /// Of tensor maps.
+  Shape box;
+  bool isOutput = false;
+};
+
+struct Program {
+  std::string name;
+  uint32_t numSlots = 0;
+  int64_t sharedBytes = 0;
+  std::vector<Argument> arguments;
+  Code prologue;
+  std::vector<TaskProgram> tasks;
+  std::vector<BarrierArray> barriers;
+  std::vector<Buffer> buffers;
+  /// The names of the ops at the sites.
+  std::vector<std::string> siteNames;
+};
+
+} // namespace mlir::jfa::sim
+
+#endif // JFA_SIM_PROGRAM_H

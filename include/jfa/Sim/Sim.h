@@ -1,0 +1,54 @@
+//===- Sim.h - Running a kernel in the simulator -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What tools and passes call.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_SIM_SIM_H
+#define JFA_SIM_SIM_H
+
+#include "jfa/Dialect/TLX/IR/TLX.h"
+#include "jfa/Sim/SimInterfaces.h"
+
+namespace mlir::jfa::sim {
+
+/// A kernel made ready to run, with the ops that its sites stand for.
+struct Simulation {
+  Program program;
+  std::vector<Operation *> sites;
+  bool values;
+
+  /// The argument of that name, or null.
+  const Argument *findArgument(StringRef name) const;
+};
+
+/// Builds the program of a kernel that is specialised and whose buffers are
+/// placed. Fails after a diagnostic.
+FailureOr<std::unique_ptr<Simulation>> buildSimulation(tlx::KernelOp kernel,
+                                                       bool values);
+
+/// What a kernel is launched with.
+struct Launch {
+  std::vector<GlobalArray> arrays;
+  /// One for each argument: a scalar, or the number of an array.
+  std::vector<Value> arguments;
+  uint32_t ctas = 1;
+};
+
+/// Runs every CTA of the grid, one after the other: no CTA may wait for
+/// another. Returns the steps of the longest.
+uint64_t run(const Simulation &simulation, Launch &launch, Schedule &schedule,
+             Report &report, Trace *trace = nullptr,
+             function_ref<void(uint32_t cta)> progress = nullptr);
+
+/// Emits every finding as an error at its op, with notes.
+void emitFindings(const Simulation &simulation, const Report &report);
+
+} // namespace mlir::jfa::sim
+
+#endif // JFA_SIM_SIM_H

@@ -1,0 +1,184 @@
+//===- Attention.cpp - Inputs and references of attention kernels -*- C++
+//-*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "jfa/Sim/Attention.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+/// The arrays, in this order.
+static const char *const kArrays[] = {"q",         "k",     "v",
+                                      "o",         "lse",   "q_offsets",
+                                      "k_offsets", "items", "item_starts"};
+static constexpr size_t kNumArrays = 9;
+
+static std::vector<int64_t> getStarts(const std::vector<int64_t> &lengths) {
+  std::vector<int64_t> starts(lengths.size() + 1, 0);
+  std::partial_sum(lengths.begin(), lengths.end(), starts.begin() + 1);
+  return starts;
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+std::string Attention::checkProgram(const Program &program) {
+  const Argument *q = nullptr;
+  for (const Argument &argument : program.arguments) {
+    if (argument.name == "q") {
+      q = &argument;
+    }
+  }
+  if (!q || q->kind != ArgumentKind::TensorMap || q->box.size() != 3) {
+    return "expected a kernel with a tensor map 'q' of [rows, heads, "
+           "HEAD_DIM], because '--lengths' was given";
+  }
+  blockM = q->box.front();
+  dim = q->box.back();
+  element = q->element;
+  if (problem.heads % problem.kvHeads != 0) {
+    return "expected '--heads' to be a multiple of '--kv-heads'";
+  }
+  return "";
+}
+
+static void fillNormal(GlobalArray &array, std::mt19937_64 &random) {
+  std::normal_distribution<float> normal;
+  for (int64_t i = 0; i < array.getNumElements(); ++i) {
+    encode(array.kind, normal(random), array.at(i));
+  }
+  array.setAllWritten();
+}
+
+void Attention::makeTensors(const Program &program) {
+  Shape shapes[5] = {{qRows, problem.heads, dim},
+                     {kRows, problem.kvHeads, dim},
+                     {kRows, problem.kvHeads, dim},
+                     {oRows, problem.heads, dim},
+                     {problem.heads, oRows}};
+  std::mt19937_64 random(problem.seed);
+  for (size_t i = 0; i < 5; ++i) {
+    ElementKind kind = i == kLse ? ElementKind::F32 : element;
+    arrays->emplace_back(kArrays[i], kind, shapes[i]);
+    if (i < kO && problem.values) {
+      fillNormal(arrays->back(), random);
+    } else if (i < kO) {
+      arrays->back().setAllWritten();
+    }
+  }
+  for (GlobalArray &array : *arrays) {
+    for (const Argument &argument : program.arguments) {
+      array.isOutput |= argument.name == array.name && argument.isOutput;
+    }
+  }
+}
+
+/// Adds an array of 32-bit integers.
+static void addTable(std::vector<GlobalArray> &arrays, const char *name,
+                     const std::vector<int64_t> &values) {
+  arrays.emplace_back(name, ElementKind::I32, Shape{int64_t(values.size())});
+  GlobalArray &array = arrays.back();
+  for (size_t i = 0; i < values.size(); ++i) {
+    encode(array.kind, values[i], array.at(int64_t(i)));
+  }
+  array.setAllWritten();
+}
+
+/// Offsets, and the work list: each tile of each head once, dealt to the CTAs
+/// in turn. Kernels read one item ahead, so that one more follows.
+void Attention::makeTables() {
+  bool hasQueries = !problem.broadcastQuery;
+  addTable(*arrays, kArrays[kQOffsets],
+           hasQueries ? qStarts : std::vector<int64_t>());
+  addTable(*arrays, kArrays[kKOffsets], kStarts);
+  std::vector<size_t> order(problem.kLengths.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (problem.sorts) {
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return problem.kLengths[a] > problem.kLengths[b];
+    });
+  }
+  std::vector<std::array<int64_t, 4>> tiles;
+  for (int64_t head = 0; head < problem.heads; ++head) {
+    for (size_t sequence : order) {
+      for (int64_t row = 0; row < problem.qLengths[sequence]; row += blockM) {
+        tiles.push_back({int64_t(sequence), row, head, 0});
+      }
+    }
+  }
+  ctas = std::min<int64_t>(problem.maxCtas, int64_t(tiles.size()));
+  std::vector<int64_t> list, starts{0};
+  for (int64_t cta = 0; cta < ctas; ++cta) {
+    for (size_t i = size_t(cta); i < tiles.size(); i += size_t(ctas)) {
+      list.insert(list.end(), tiles[i].begin(), tiles[i].end());
+    }
+    starts.push_back(int64_t(list.size()) / 4);
+  }
+  list.insert(list.end(), 4, 0);
+  addTable(*arrays, kArrays[kItems], list);
+  addTable(*arrays, kArrays[kItemStarts], starts);
+}
+
+std::string Attention::bind(const AttentionProblem &newProblem,
+                            const Program &program,
+                            std::vector<GlobalArray> &newArrays,
+                            std::vector<Value> &arguments) {
+  problem = newProblem;
+  arrays = &newArrays;
+  if (std::string error = checkProgram(program); !error.empty()) {
+    return error;
+  }
+  oStarts = getStarts(problem.qLengths);
+  kStarts = getStarts(problem.kLengths);
+  qStarts = oStarts;
+  oRows = oStarts.back();
+  kRows = kStarts.back();
+  qRows = oRows;
+  if (problem.broadcastQuery) {
+    qStarts.assign(oStarts.size(), 0);
+    qRows = problem.qLengths.empty() ? 0 : problem.qLengths[0];
+  }
+  makeTensors(program);
+  makeTables();
+  auto lookUp = [&](const std::string &name, Value &value) {
+    for (size_t i = 0; i < kNumArrays; ++i) {
+      if (name == kArrays[i]) {
+        value.integer = int64_t(i);
+        return true;
+      }
+    }
+    std::pair<const char *, int64_t> scalars[] = {
+        {"heads_per_group", problem.heads / problem.kvHeads},
+        {"q_length", problem.qLengths.empty() ? 0 : problem.qLengths[0]},
+        {"k_length", problem.kLengths.empty() ? 0 : problem.kLengths[0]},
+        {"lse_stride", oRows}};
+    for (auto [scalar, number] : scalars) {
+      if (name == scalar) {
+        value.integer = number;
+        return true;
+      }
+    }
+    value.real = float(1.4426950408889634 / std::sqrt(double(dim)));
+    return name == "scale_log2";
+  };
+  for (const Argument &argument : program.arguments) {
+    Value value;
+    if (!lookUp(argument.name, value)) {
+      return "expected the arguments of an attention kernel, but got '" +
+             argument.name + "'";
+    }
+    arguments.push_back(value);
+  }
+  return "";
+}

@@ -1,0 +1,107 @@
+//===- Barrier.cpp - Barriers of a CTA -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "jfa/Sim/Barrier.h"
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+const char *sim::getName(Fault fault) {
+  switch (fault) {
+  case Fault::Deadlock:
+    return "deadlock";
+  case Fault::Race:
+    return "data race";
+  case Fault::MissingFence:
+    return "missing proxy fence";
+  case Fault::EarlyRelease:
+    return "buffer overwritten while it is read";
+  case Fault::PhaseLapped:
+    return "phase lapped";
+  case Fault::Unbalanced:
+    return "unbalanced barrier";
+  case Fault::OutOfBounds:
+    return "out of bounds";
+  case Fault::NeverWritten:
+    return "memory never written";
+  case Fault::NamedBarrier:
+    return "named barrier misused";
+  case Fault::Unwaited:
+    return "not waited for";
+  case Fault::Unsupported:
+    return "unsupported";
+  }
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// MBarrier
+//===----------------------------------------------------------------------===//
+
+bool MBarrier::completeIfDone() {
+  if (pending != 0 || bytes != 0) {
+    return false;
+  }
+  ++phase;
+  pending = expected;
+  completed = std::move(current);
+  current = {};
+  observersBefore = std::move(observers);
+  observers.clear();
+  arrivals.clear();
+  return true;
+}
+
+bool MBarrier::arrive(const Knowledge &knowledge, int64_t expectedBytes,
+                      Arrival by) {
+  bytes += expectedBytes;
+  --pending;
+  current.join(knowledge);
+  arrivals.push_back(by);
+  return completeIfDone();
+}
+
+bool MBarrier::deliver(Epoch copy, int64_t delivered) {
+  bytes -= delivered;
+  current.advance(copy);
+  return completeIfDone();
+}
+
+//===----------------------------------------------------------------------===//
+// NamedBarrier
+//===----------------------------------------------------------------------===//
+
+std::string NamedBarrier::arrive(uint32_t task, int64_t threads,
+                                 int64_t expected, Site site,
+                                 const Knowledge &knowledge) {
+  if (arrived > 0 && expected != total) {
+    return "expects " + std::to_string(expected) +
+           " threads of a barrier that others use with " +
+           std::to_string(total);
+  }
+  for (const Arrival &arrival : arrivals) {
+    if (arrival.task == task) {
+      return "arrives a second time before the barrier has completed";
+    }
+  }
+  total = expected;
+  if (arrived + threads > total) {
+    return "makes " + std::to_string(arrived + threads) +
+           " threads arrive at a barrier for " + std::to_string(total);
+  }
+  arrived += threads;
+  current.join(knowledge);
+  arrivals.push_back({site, task});
+  if (arrived == total) {
+    completed[generation % kRemembered] = std::move(current);
+    ++generation;
+    arrived = 0;
+    current = {};
+    arrivals.clear();
+  }
+  return "";
+}

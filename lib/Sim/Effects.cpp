@@ -1,0 +1,263 @@
+//===- Effects.cpp - What instructions do to a CTA -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Arrivals, fences, operations and accesses: each records who did it and with
+// what knowledge, and notices what is wrong with it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Explain.h"
+#include "jfa/Sim/Machine.h"
+#include "jfa/Sim/Trace.h"
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+int64_t Machine::addBarriers(uint32_t array, int64_t count, int64_t arrivals) {
+  auto first = int64_t(barriers.size());
+  for (int64_t i = 0; i < count; ++i) {
+    barriers.emplace_back(array, uint32_t(i), arrivals);
+  }
+  return first;
+}
+
+bool Machine::checkBarrier(Task &task, int64_t first, int64_t index,
+                           int64_t count) {
+  if (index >= 0 && index < count) {
+    return true;
+  }
+  const BarrierArray &array = program.barriers[barriers[size_t(first)].array];
+  fail(Fault::OutOfBounds, task.site,
+       "expected an index from 0 to " + std::to_string(count - 1) + " of " +
+           array.name + ", but got " + std::to_string(index),
+       {{array.site, "allocated here"}});
+  return false;
+}
+
+void Machine::arrive(Task &task, int64_t number, int64_t bytes) {
+  MBarrier &barrier = barriers[size_t(number)];
+  Explain explain(*this);
+  bool isSeen = llvm::any_of(barrier.observers, [&](const Observer &observer) {
+    return know(task).happened.covers(observer.epoch);
+  });
+  if (barrier.phase > 0 && !isSeen) {
+    fail(Fault::PhaseLapped, task.site,
+         task.name + " arrives in phase " + std::to_string(barrier.phase) +
+             " of " + explain.barrier(barrier) +
+             ", but nobody has to have seen phase " +
+             std::to_string(barrier.phase - 1) +
+             " complete before that (PTX ISA 9.7.13.15.4)",
+         {{program.barriers[barrier.array].site, "allocated here"}});
+  }
+  bool complete = barrier.arrive(know(task), bytes, {task.site, task.index});
+  std::string what = "arrival at " + explain.barrier(barrier);
+  tick(task, what);
+  if (trace) {
+    trace->mark(task, what, steps);
+  }
+  if (complete) {
+    completed(barrier, task.site);
+  }
+}
+
+void Machine::deliver(AsyncOp &op, int64_t number, int64_t bytes) {
+  MBarrier &barrier = barriers[size_t(number)];
+  op.phase = barrier.phase;
+  if (barrier.deliver(op.epoch, bytes)) {
+    completed(barrier, op.site);
+  }
+}
+
+/// A phase must not complete before everyone has seen the one before it.
+void Machine::completed(MBarrier &barrier, Site site) {
+  for (const Observer &observer : barrier.observersBefore) {
+    if (!barrier.getCompleted().happened.covers(observer.epoch)) {
+      report.add(Explain(*this).lapped(barrier, observer, site));
+    }
+  }
+}
+
+bool Machine::arriveNamed(Task &task, int64_t id, int64_t threads) {
+  if (id < 0 || id > 15) {
+    fail(Fault::NamedBarrier, task.site,
+         "expected an id from 0 to 15, but got " + std::to_string(id));
+    return false;
+  }
+  NamedBarrier &barrier = named[size_t(id)];
+  std::vector<Note> notes;
+  for (const Arrival &arrival : barrier.arrivals) {
+    notes.push_back(
+        {arrival.site, tasks[arrival.task].name + " has arrived here"});
+  }
+  std::string wrong =
+      barrier.arrive(task.index, task.threads, threads, task.site, know(task));
+  if (!wrong.empty()) {
+    fail(Fault::NamedBarrier, task.site,
+         task.name + " " + wrong + " (id " + std::to_string(id) + ")", notes);
+    return false;
+  }
+  tick(task, "arrival at named barrier " + std::to_string(id));
+  return true;
+}
+
+void Machine::fence(Task &task) {
+  task.knowledge.visibleToAsync.advance({task.index, task.time});
+  ++task.time;
+}
+
+AsyncRef Machine::issue(Task &task, Queue queue,
+                        llvm::ArrayRef<AsyncOp::Stage> stages) {
+  AsyncRef op(new AsyncOp);
+  auto numTasks = uint32_t(tasks.size());
+  op->task = task.index;
+  op->site = task.site;
+  op->begin = steps;
+  op->knowledge = know(task);
+  op->stages.assign(stages.begin(), stages.end());
+  if (queue == Queue::None) {
+    uint32_t agent = allocateCopyAgent(op->knowledge);
+    AsyncRef &copy = copies[agent - 4 * numTasks];
+    op->epoch = {agent, copy->epoch.time + 1};
+    copy = op;
+  } else {
+    bool isDot = queue == Queue::Dots;
+    std::deque<AsyncRef> &ops = isDot ? task.dots : task.stores;
+    op->epoch = {(isDot ? 1 : 2) * numTasks + task.index, task.time};
+    op->globalEpoch = {3 * numTasks + task.index, task.time};
+    if (!ops.empty()) {
+      op->previous = ops.back()->isDone() ? nullptr : ops.back();
+    }
+    // Old stores that are done tell nothing new.
+    while (!isDot && ops.size() > kRemembered && ops.front()->isDone() &&
+           task.knowledge.happened.covers(ops.front()->epoch)) {
+      ops.pop_front();
+    }
+    ops.push_back(op);
+  }
+  inFlight.push_back(op);
+  tick(task, "start of an operation");
+  return op;
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+void Machine::fail(Fault fault, Site site, const std::string &text,
+                   std::vector<Note> notes) {
+  report.add({fault, site, text, std::move(notes)});
+}
+
+std::string Machine::getName(const Access &access) const {
+  return access.task < tasks.size() ? tasks[access.task].name : "the kernel";
+}
+
+bool Machine::recordShared(const Access &access, const Knowledge &knowledge,
+                           const View &view) {
+  if (!shared.contains(view)) {
+    fail(Fault::OutOfBounds, access.site,
+         getName(access) + " leaves the shared memory of " +
+             std::to_string(shared.getSize()) + " bytes");
+    return false;
+  }
+  std::string name = "a buffer";
+  for (const Buffer &buffer : program.buffers) {
+    if (buffer.begin <= view.base && view.base < buffer.end) {
+      name = buffer.name;
+    }
+  }
+  view.forEachRange([&](int64_t begin, int64_t end) {
+    shared.history.record(
+        begin, end, access, knowledge,
+        [&](const Conflict &conflict) {
+          report.add(
+              Explain(*this).conflict(conflict, access, knowledge, name));
+        },
+        [&] {
+          fail(Fault::NeverWritten, access.site,
+               getName(access) + " reads " + name +
+                   ", which nobody has written");
+        });
+  });
+  return true;
+}
+
+bool Machine::access(Task &task, const View &view, bool isWrite) {
+  Access access{
+      {task.index, task.time}, task.site, task.index, options.cta, isWrite,
+      /*isAsync=*/false,
+      /*isReduction=*/false};
+  return recordShared(access, know(task), view);
+}
+
+bool Machine::access(AsyncOp &op, const View &view, bool isWrite) {
+  Access access{op.epoch, op.site, op.task, options.cta, isWrite, true, false};
+  return recordShared(access, op.knowledge, view);
+}
+
+bool Machine::recordGlobal(const Access &access, const Knowledge &knowledge,
+                           int64_t number, int64_t begin, int64_t end) {
+  GlobalArray &array = getArray(number);
+  if (array.isBoundless) {
+    return false;
+  }
+  if (begin < 0 || end > array.getNumElements()) {
+    fail(Fault::OutOfBounds, access.site,
+         getName(access) + " accesses elements " + std::to_string(begin) +
+             " to " + std::to_string(end - 1) + " of " + array.name +
+             ", which has " + std::to_string(array.getNumElements()));
+    return false;
+  }
+  if (!array.isComplete && (!access.isWrite || access.isReduction)) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (!array.written[size_t(i)]) {
+        fail(Fault::NeverWritten, access.site,
+             getName(access) + " reads element " + std::to_string(i) + " of " +
+                 array.name + ", which has no value");
+        break;
+      }
+    }
+  }
+  if (!array.isOutput) {
+    return true;
+  }
+  array.history.record(
+      begin, end, access, knowledge,
+      [&](const Conflict &conflict) {
+        report.add(
+            Explain(*this).conflict(conflict, access, knowledge, array.name));
+      },
+      [] {});
+  std::fill(array.written.begin() + begin, array.written.begin() + end,
+            access.isWrite || array.written[size_t(begin)]);
+  return true;
+}
+
+bool Machine::access(Task &task, int64_t array, int64_t begin, int64_t end,
+                     bool isWrite) {
+  Access access{
+      {task.index, task.time}, task.site, task.index, options.cta, isWrite,
+      /*isAsync=*/false,
+      /*isReduction=*/false};
+  return recordGlobal(access, know(task), array, begin, end);
+}
+
+bool Machine::access(AsyncOp &op, int64_t array, int64_t begin, int64_t end,
+                     bool isWrite, bool isReduction) {
+  Access access{isWrite ? op.globalEpoch : op.epoch,
+                op.site,
+                op.task,
+                options.cta,
+                isWrite,
+                /*isAsync=*/true,
+                isReduction};
+  return recordGlobal(access, op.knowledge, array, begin, end);
+}

@@ -1,0 +1,215 @@
+//===- Explain.cpp - Findings in words -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Explain.h"
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+static std::string plural(int64_t count, const std::string &noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+std::string Explain::barrier(const MBarrier &barrier) const {
+  const BarrierArray &array = machine.program.barriers[barrier.array];
+  return array.name +
+         (array.count > 1 ? "[" + std::to_string(barrier.index) + "]" : "");
+}
+
+std::string Explain::state(const MBarrier &barrier) const {
+  std::string text = "phase " + std::to_string(barrier.phase) + " has " +
+                     std::to_string(barrier.expected - barrier.pending) +
+                     " of " + plural(barrier.expected, "arrival");
+  if (barrier.bytes > 0) {
+    text += " and lacks " + plural(barrier.bytes, "byte");
+  } else if (barrier.bytes < 0) {
+    text += " and got " + plural(-barrier.bytes, "byte") + " too many";
+  }
+  return text;
+}
+
+Finding Explain::lapped(const MBarrier &barrier, const Observer &observer,
+                        Site site) const {
+  std::string phase = std::to_string(barrier.phase - 1);
+  return {Fault::PhaseLapped,
+          site,
+          "phase " + phase + " of " + this->barrier(barrier) +
+              " can complete before " + task(observer.task) +
+              " has seen the phase before it, which its parity cannot tell "
+              "from the one after",
+          {{observer.site, task(observer.task) + " waits for phase " +
+                               std::to_string(int64_t(barrier.phase) - 2) +
+                               " here; whoever completes phase " + phase +
+                               " has to wait for it"}}};
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+std::string Explain::describe(const Access &access) const {
+  std::string verb = access.isReduction ? "adds to"
+                     : access.isWrite   ? "writes"
+                                        : "reads";
+  std::string who = access.isAsync
+                        ? "the operation that " + task(access.task) + " starts"
+                        : task(access.task);
+  return who + " " + verb;
+}
+
+/// What the later side knows of the task of the earlier one.
+void Explain::addChain(const Access &earlier, const Access &later,
+                       const Knowledge &knowledge,
+                       std::vector<Note> &notes) const {
+  if (earlier.task == later.task) {
+    return;
+  }
+  const Task &task = machine.tasks[earlier.task];
+  uint32_t known = knowledge.happened.get(earlier.task);
+  const Release *latest = nullptr;
+  for (const Release &release : task.releases) {
+    if (release.time <= known) {
+      latest = &release;
+    }
+  }
+  if (latest) {
+    notes.push_back({latest->site, "the last that " + this->task(later.task) +
+                                       " has learnt from " + task.name +
+                                       " is this " + latest->what});
+  }
+}
+
+/// How the end of asynchronous work could have been noticed.
+void Explain::addCopyChain(const Access &earlier,
+                           std::vector<Note> &notes) const {
+  for (const AsyncRef &copy : machine.copies) {
+    if (copy->epoch.agent != earlier.epoch.agent ||
+        copy->epoch.time != earlier.epoch.time || copy->barrier < 0) {
+      continue;
+    }
+    const MBarrier &barrier = machine.barriers[size_t(copy->barrier)];
+    uint64_t phase = copy->isDone() ? copy->phase : barrier.phase;
+    notes.push_back({copy->site, "its end completes phase " +
+                                     std::to_string(phase) + " of " +
+                                     this->barrier(barrier) +
+                                     ", which has to be waited for"});
+  }
+}
+
+Finding Explain::conflict(const Conflict &conflict, const Access &later,
+                          const Knowledge &knowledge,
+                          const std::string &what) const {
+  const Access &earlier = conflict.earlier;
+  Finding finding{conflict.fault, later.site, "", {}};
+  finding.notes.push_back({earlier.site, describe(earlier) + " it here"});
+  if (earlier.cta != later.cta) {
+    finding.text = describe(later) + " " + what + " of CTA " +
+                   std::to_string(later.cta) + " and CTA " +
+                   std::to_string(earlier.cta) + ", which nothing orders";
+    return finding;
+  }
+  if (conflict.fault == Fault::MissingFence) {
+    finding.text = describe(later) + " " + what +
+                   " through the async proxy, but no fence follows the write";
+    finding.notes.push_back({earlier.site, task(earlier.task) +
+                                               " needs tlx.fence_async_shared "
+                                               "between here and its release"});
+    return finding;
+  }
+  finding.text = describe(later) + " " + what +
+                 ", but nothing orders that "
+                 "after " +
+                 (earlier.isAsync ? "an operation" : task(earlier.task)) +
+                 (earlier.isWrite ? " has written it" : " has read it");
+  addCopyChain(earlier, finding.notes);
+  addChain(earlier, later, knowledge, finding.notes);
+  return finding;
+}
+
+//===----------------------------------------------------------------------===//
+// Deadlock
+//===----------------------------------------------------------------------===//
+
+/// Whether a phase of the parity that `task` waits for has come and gone since
+/// it last waited.
+static bool isLapped(const Task &task, const MBarrier &barrier) {
+  return barrier.phase >= 2 &&
+         llvm::none_of(barrier.observersBefore, [&](const Observer &observer) {
+           return observer.task == task.index;
+         });
+}
+
+Note Explain::waiter(const Task &task) const {
+  const Condition &condition = task.waiting;
+  std::string text = task.name + " waits for ";
+  if (condition.kind == Condition::Barrier) {
+    const MBarrier &barrier = machine.barriers[size_t(condition.barrier)];
+    text += "a phase of parity " + std::to_string(condition.parity) + " of " +
+            this->barrier(barrier) + ": " + state(barrier);
+    if (isLapped(task, barrier)) {
+      text += ", and the one before the last has completed without it, which "
+              "was of that parity";
+    }
+  } else if (condition.kind == Condition::Named) {
+    const NamedBarrier &named = machine.named[size_t(condition.barrier)];
+    text += "named barrier " + std::to_string(condition.barrier) + ": " +
+            std::to_string(named.arrived) + " of " +
+            plural(named.total, "thread");
+  } else {
+    text += "operations in flight";
+  }
+  return {condition.site, text};
+}
+
+/// Who could still complete the phase that is waited for.
+void Explain::addSignallers(const Task &waiter,
+                            std::vector<Note> &notes) const {
+  if (waiter.waiting.kind != Condition::Barrier) {
+    return;
+  }
+  const MBarrier &barrier = machine.barriers[size_t(waiter.waiting.barrier)];
+  const BarrierArray &array = machine.program.barriers[barrier.array];
+  bool anyone = false;
+  for (const Task &task : machine.tasks) {
+    for (auto [program, site] : array.signallers) {
+      if (program == task.program && !task.isFinished) {
+        notes.push_back({site, task.name + " could still signal " +
+                                   this->barrier(barrier) + " here"});
+        anyone = true;
+      }
+    }
+  }
+  if (!anyone) {
+    notes.push_back({array.site, "every task that signals " +
+                                     this->barrier(barrier) + " has ended"});
+  }
+}
+
+Finding Explain::deadlock() const {
+  Finding finding{Fault::Deadlock, 0, "", {}};
+  std::vector<Note> signallers;
+  for (const Task &task : machine.tasks) {
+    if (task.isFinished) {
+      continue;
+    }
+    Note note = waiter(task);
+    if (finding.text.empty()) {
+      finding.site = note.site;
+      finding.text = note.text + ", and nothing can go on";
+    } else {
+      finding.notes.push_back(note);
+    }
+    addSignallers(task, signallers);
+  }
+  finding.notes.insert(finding.notes.end(), signallers.begin(),
+                       signallers.end());
+  return finding;
+}

@@ -1,0 +1,49 @@
+//===- Explain.h - Findings in words -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Turns what the machine notices into findings: who did what where, what the
+// two sides know of each other, and which edge is missing.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_LIB_SIM_EXPLAIN_H
+#define JFA_LIB_SIM_EXPLAIN_H
+
+#include "jfa/Sim/Machine.h"
+
+namespace mlir::jfa::sim {
+
+class Explain {
+public:
+  explicit Explain(const Machine &machine) : machine(machine) {}
+
+  /// "%k_full[1]".
+  std::string barrier(const MBarrier &barrier) const;
+  /// "2 of 2 arrivals and 512 bytes outstanding".
+  std::string state(const MBarrier &barrier) const;
+
+  Finding conflict(const Conflict &conflict, const Access &later,
+                   const Knowledge &knowledge, const std::string &what) const;
+  Finding deadlock() const;
+  Finding lapped(const MBarrier &barrier, const Observer &observer,
+                 Site site) const;
+
+private:
+  std::string task(uint32_t index) const { return machine.tasks[index].name; }
+  std::string describe(const Access &access) const;
+  void addChain(const Access &earlier, const Access &later,
+                const Knowledge &knowledge, std::vector<Note> &notes) const;
+  void addCopyChain(const Access &earlier, std::vector<Note> &notes) const;
+  Note waiter(const Task &task) const;
+  void addSignallers(const Task &waiter, std::vector<Note> &notes) const;
+
+  const Machine &machine;
+};
+
+} // namespace mlir::jfa::sim
+
+#endif // JFA_LIB_SIM_EXPLAIN_H

@@ -1,0 +1,286 @@
+//===- Machine.cpp - A CTA that runs a program -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "jfa/Sim/Machine.h"
+
+#include "Explain.h"
+#include "jfa/Sim/Schedule.h"
+#include "jfa/Sim/Trace.h"
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+//===----------------------------------------------------------------------===//
+// Agents
+//===----------------------------------------------------------------------===//
+
+// Replica t of T is agent t; its products, which complete in order, are agent
+// T + t; its stores are agents 2 T + t where they read and 3 T + t where they
+// write. Copies into shared memory complete in any order: each is an agent of
+// its own, from 4 T on, which a later one may be again if it starts after the
+// end of the former is known.
+
+uint32_t Machine::allocateCopyAgent(const Knowledge &knowledge) {
+  auto first = uint32_t(4 * tasks.size());
+  for (size_t i = 0; i < copies.size(); ++i) {
+    if (knowledge.happened.covers(copies[i]->epoch)) {
+      return first + uint32_t(i);
+    }
+  }
+  copies.push_back(AsyncRef(new AsyncOp));
+  return first + uint32_t(copies.size()) - 1;
+}
+
+Knowledge &Machine::know(Task &task) {
+  task.knowledge.happened.advance({task.index, task.time});
+  return task.knowledge;
+}
+
+/// What follows is no longer part of what has been released.
+void Machine::tick(Task &task, std::string release) {
+  task.releases.push_back({task.time, task.site, std::move(release)});
+  if (task.releases.size() > kRemembered) {
+    task.releases.pop_front();
+  }
+  ++task.time;
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+Machine::Machine(const Program &program, std::vector<GlobalArray> &arrays,
+                 const std::vector<Value> &values,
+                 const MachineOptions &options, Report &report)
+    : program(program), arrays(arrays), options(options), report(report),
+      shared(program.sharedBytes), initial(program.numSlots) {
+  for (size_t i = 0; i < program.arguments.size(); ++i) {
+    initial[program.arguments[i].slot] = values[i];
+  }
+}
+
+Machine::~Machine() = default;
+
+/// Runs what every thread runs before the tasks, then starts these.
+static void start(Machine &machine, const Program &program,
+                  std::vector<Value> &initial, std::vector<Task> &tasks) {
+  Task everyone;
+  everyone.name = "the kernel";
+  everyone.slots = initial;
+  everyone.code = &program.prologue;
+  while (everyone.counter < program.prologue.size()) {
+    const Instruction &next = program.prologue[everyone.counter++];
+    everyone.site = next.site;
+    next.run(machine, everyone);
+  }
+  for (uint32_t p = 0; p < program.tasks.size(); ++p) {
+    const TaskProgram &role = program.tasks[p];
+    for (int64_t replica = 0; replica < role.replicas; ++replica) {
+      Task task;
+      task.name = "@" + role.name;
+      if (role.replicas > 1) {
+        task.name += "#" + std::to_string(replica);
+      }
+      task.index = uint32_t(tasks.size());
+      task.program = p;
+      task.replica = replica;
+      task.threads = role.threads;
+      task.code = &role.code;
+      task.slots = everyone.slots;
+      tasks.push_back(std::move(task));
+    }
+  }
+}
+
+void Machine::run(Schedule &schedule, Trace *newTrace) {
+  trace = newTrace;
+  start(*this, program, initial, tasks);
+  std::vector<Choice> choices;
+  while (true) {
+    choices.clear();
+    for (const Task &task : tasks) {
+      if (!task.isFinished && isSatisfied(task)) {
+        choices.push_back({false, task.index});
+      }
+    }
+    size_t numTasks = choices.size();
+    for (size_t i = 0; i < inFlight.size(); ++i) {
+      if (inFlight[i]->isReady()) {
+        choices.push_back({true, i});
+      }
+    }
+    if (choices.empty()) {
+      break;
+    }
+    if (++steps > options.maxSteps) {
+      fail(Fault::Unsupported, tasks[0].site,
+           "the kernel takes more than " + std::to_string(options.maxSteps) +
+               " steps");
+      return;
+    }
+    size_t chosen = schedule.choose(choices);
+    if (chosen < numTasks) {
+      step(tasks[choices[chosen].id]);
+      continue;
+    }
+    AsyncRef op = inFlight[choices[chosen].id];
+    step(*op);
+    if (op->isDone()) {
+      if (trace) {
+        trace->span(*op, program.siteNames[op->site], op->begin, steps);
+      }
+      op->previous = nullptr;
+      inFlight.erase(inFlight.begin() + int64_t(choices[chosen].id));
+    }
+  }
+  bool stuck = llvm::any_of(tasks, [](const Task &t) { return !t.isFinished; });
+  stuck ? report.add(Explain(*this).deadlock()) : checkEnd();
+}
+
+/// Runs a task to just before the next instruction that others can notice.
+void Machine::step(Task &task) {
+  bool isNoticed = task.waiting.kind != Condition::Nothing;
+  acquire(task);
+  while (task.counter < task.code->size()) {
+    const Instruction &next = (*task.code)[task.counter];
+    if (next.isVisible && isNoticed) {
+      return;
+    }
+    isNoticed |= next.isVisible;
+    ++task.counter;
+    task.site = next.site;
+    next.run(*this, task);
+    if (task.waiting.kind != Condition::Nothing) {
+      if (!isSatisfied(task)) {
+        return;
+      }
+      acquire(task);
+    }
+  }
+  finish(task);
+}
+
+void Machine::step(AsyncOp &op) {
+  op.stages[op.done](*this, op);
+  ++op.done;
+}
+
+//===----------------------------------------------------------------------===//
+// Waiting
+//===----------------------------------------------------------------------===//
+
+void Machine::wait(Task &task, Condition condition) {
+  condition.site = task.site;
+  task.waiting = condition;
+  if (trace) {
+    trace->beginWait(task, steps);
+  }
+}
+
+/// All but the newest `pending` have passed `stages` stages.
+static bool arePassed(const std::deque<AsyncRef> &ops, unsigned pending,
+                      unsigned stages) {
+  return ops.size() <= pending || ops[ops.size() - 1 - pending]->done >= stages;
+}
+
+bool Machine::isSatisfied(const Task &task) const {
+  const Condition &condition = task.waiting;
+  switch (condition.kind) {
+  case Condition::Nothing:
+    return true;
+  case Condition::Barrier:
+    return barriers[size_t(condition.barrier)].isComplete(condition.parity);
+  case Condition::Named:
+    return named[size_t(condition.barrier)].generation > condition.generation;
+  case Condition::Dots:
+    return arePassed(task.dots, condition.pending, 1);
+  case Condition::Stores:
+    return arePassed(task.stores, condition.pending, condition.written ? 2 : 1);
+  }
+  return false;
+}
+
+/// Learns what the wait makes known.
+void Machine::acquire(Task &task) {
+  Condition condition = task.waiting;
+  task.waiting = {};
+  if (condition.kind == Condition::Nothing) {
+    return;
+  }
+  if (trace) {
+    trace->endWait(task, steps);
+  }
+  if (condition.kind == Condition::Barrier) {
+    MBarrier &barrier = barriers[size_t(condition.barrier)];
+    task.knowledge.join(barrier.getCompleted());
+    barrier.observers.push_back(
+        {{task.index, task.time}, condition.site, task.index});
+  } else if (condition.kind == Condition::Named) {
+    task.knowledge.join(
+        named[size_t(condition.barrier)].getCompleted(condition.generation));
+  }
+  bool isDots = condition.kind == Condition::Dots;
+  if (!isDots && condition.kind != Condition::Stores) {
+    return;
+  }
+  std::deque<AsyncRef> &ops = isDots ? task.dots : task.stores;
+  size_t known = ops.size() - std::min<size_t>(ops.size(), condition.pending);
+  for (size_t i = 0; i < known; ++i) {
+    task.knowledge.advance(ops[i]->epoch);
+    if (condition.written) {
+      task.knowledge.advance(ops[i]->globalEpoch);
+    }
+  }
+  // Stores that have only been read may be waited for again.
+  if (isDots || condition.written) {
+    ops.erase(ops.begin(), ops.begin() + int64_t(known));
+  }
+}
+
+void Machine::finish(Task &task) {
+  task.isFinished = true;
+  if (!task.dots.empty()) {
+    fail(Fault::Unwaited, task.dots.back()->site,
+         task.name + " ends while this product is in flight");
+  }
+  for (const AsyncRef &store : task.stores) {
+    if (!know(task).happened.covers(store->epoch)) {
+      fail(Fault::Unwaited, store->site,
+           task.name + " ends before this store has read its buffer, which "
+                       "has to outlive it: tlx.async_descriptor_store_wait "
+                       "is missing");
+    }
+  }
+}
+
+void Machine::checkEnd() {
+  for (const MBarrier &barrier : barriers) {
+    if (barrier.pending == barrier.expected && barrier.bytes == 0) {
+      continue;
+    }
+    std::vector<Note> notes;
+    for (const Arrival &arrival : barrier.arrivals) {
+      notes.push_back(
+          {arrival.site, tasks[arrival.task].name + " has arrived here"});
+    }
+    Explain explain(*this);
+    fail(Fault::Unbalanced, program.barriers[barrier.array].site,
+         "the kernel ends while " + explain.barrier(barrier) +
+             " is in the middle of a phase: " + explain.state(barrier),
+         notes);
+  }
+  for (const AsyncRef &copy : copies) {
+    bool known = llvm::any_of(tasks, [&](const Task &task) {
+      return task.knowledge.happened.covers(copy->epoch);
+    });
+    if (!known) {
+      fail(Fault::Unwaited, copy->site,
+           "the kernel may end before this copy has: nobody waits for the "
+           "phase in which its bytes are delivered");
+    }
+  }
+}

@@ -1,0 +1,185 @@
+//===- MemorySemantics.cpp - Memory family in the simulator -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Semantics.h"
+
+using namespace mlir;
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+FailureOr<Geometry> sim::getGeometry(Operation *op, tlx::MemDescType type) {
+  FailureOr<ElementKind> kind = getKind(op, type.getElementType());
+  FailureOr<tlx::SharedLayout> layout =
+      tlx::getSharedLayout(type, [&] { return op->emitOpError(); });
+  FailureOr<SmallVector<int64_t>> shape = type.getStaticShape();
+  if (failed(kind) || failed(layout) || failed(shape)) {
+    return failure();
+  }
+  Geometry geometry;
+  geometry.kind = *kind;
+  geometry.columns = shape->back();
+  geometry.rows = shape->size() > 1 ? (*shape)[shape->size() - 2] : 1;
+  geometry.transposed = type.getTransposed();
+  if (geometry.transposed) {
+    std::swap(geometry.rows, geometry.columns);
+  }
+  geometry.panelColumns = layout->panelColumns;
+  geometry.panelStride = layout->panelStrideBytes;
+  geometry.rowPitch = layout->rowPitchBytes;
+  return geometry;
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers and views
+//===----------------------------------------------------------------------===//
+
+static LogicalResult buildAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder) {
+  std::optional<int64_t> offset = op.getOffset();
+  FailureOr<int64_t> bytes = op.getBuffer().getType().getSizeInBytes();
+  if (!offset || failed(bytes)) {
+    return op.emitOpError("expected buffers to be placed before a kernel is "
+                          "simulated (tlx-allocate-memory)");
+  }
+  builder.getProgram().buffers.push_back({getSourceName(op, "the buffer"),
+                                          *offset, *offset + *bytes,
+                                          builder.getSite(op)});
+  Slot buffer = builder.getSlot(op.getBuffer());
+  builder.append(op, [buffer, offset](Machine &, Task &task) {
+    task[buffer].integer = *offset;
+  });
+  return success();
+}
+
+static LogicalResult buildView(tlx::LocalViewOp op, ProgramBuilder &builder) {
+  FailureOr<int64_t> bytes = op.getView().getType().getSizeInBytes();
+  auto type = op.getSource().getType();
+  FailureOr<SmallVector<int64_t>> shape = type.getStaticShape();
+  if (failed(bytes) || failed(shape)) {
+    return failure();
+  }
+  Slot source = builder.getSlot(op.getSource());
+  Slot index = builder.getSlot(op.getIndex());
+  Slot view = builder.getSlot(op.getView());
+  int64_t count = shape->front();
+  builder.append(op, [=, size = *bytes](Machine &machine, Task &task) {
+    int64_t at = task[index].integer;
+    if (at < 0 || at >= count) {
+      machine.fail(Fault::OutOfBounds, task.site,
+                   "expected an index from 0 to " + std::to_string(count - 1) +
+                       ", but got " + std::to_string(at));
+      at = 0;
+    }
+    task[view] = task[source];
+    task[view].integer += at * size;
+  });
+  return success();
+}
+
+static LogicalResult buildSlice(tlx::LocalSliceOp op, ProgramBuilder &builder) {
+  FailureOr<Geometry> from = getGeometry(op, op.getSource().getType());
+  FailureOr<Geometry> to = getGeometry(op, op.getView().getType());
+  if (failed(from) || failed(to)) {
+    return failure();
+  }
+  Slot source = builder.getSlot(op.getSource());
+  Slot view = builder.getSlot(op.getView());
+  std::vector<Slot> offsets = builder.getSlots(op.getOffsets());
+  bool transposed = from->transposed;
+  int64_t maxRow = from->rows - to->rows;
+  int64_t maxColumn = from->columns - to->columns;
+  builder.append(op, [=](Machine &machine, Task &task) {
+    int64_t row = offsets.size() > 1 ? task[offsets[0]].integer : 0;
+    int64_t column = task[offsets.back()].integer;
+    if (transposed) {
+      std::swap(row, column);
+    }
+    if (row < 0 || row > maxRow || column < 0 || column > maxColumn) {
+      machine.fail(Fault::OutOfBounds, task.site,
+                   "expected a slice inside of its tile, but it begins at "
+                   "row " +
+                       std::to_string(row) + ", column " +
+                       std::to_string(column));
+      row = column = 0;
+    }
+    task[view] = task[source];
+    task[view].row += row;
+    task[view].column += column;
+  });
+  return success();
+}
+
+/// The type says how a view is read; where it lies stays the same.
+template <typename Op>
+static LogicalResult buildSameBytes(Op op, ProgramBuilder &builder) {
+  builder.appendCopies(op, op.getSource(), op.getView());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+static LogicalResult buildLoad(tlx::LocalLoadOp op, ProgramBuilder &builder) {
+  FailureOr<Geometry> geometry = getGeometry(op, op.getSource().getType());
+  if (failed(geometry)) {
+    return failure();
+  }
+  if (geometry->transposed) {
+    return op.emitOpError("expected a buffer that is not transposed");
+  }
+  Slot source = builder.getSlot(op.getSource());
+  Slot tile = builder.getSlot(op.getTile());
+  Shape shape = getShape(op.getTile().getType());
+  builder.appendVisible(op, [=](Machine &machine, Task &task) {
+    View view = getView(*geometry, task[source]);
+    bool isInside = machine.access(task, view, /*isWrite=*/false);
+    if (!machine.computesValues()) {
+      return;
+    }
+    task[tile].tile = isInside ? machine.getShared().load(view, shape)
+                               : TileRef(new Tile(geometry->kind, shape));
+  });
+  return success();
+}
+
+static LogicalResult buildStore(tlx::LocalStoreOp op, ProgramBuilder &builder) {
+  FailureOr<Geometry> geometry = getGeometry(op, op.getDestination().getType());
+  if (failed(geometry)) {
+    return failure();
+  }
+  if (geometry->transposed) {
+    return op.emitOpError("expected a buffer that is not transposed");
+  }
+  Slot destination = builder.getSlot(op.getDestination());
+  Slot tile = builder.getSlot(op.getTile());
+  builder.appendVisible(op, [=](Machine &machine, Task &task) {
+    View view = getView(*geometry, task[destination]);
+    if (machine.access(task, view, /*isWrite=*/true) &&
+        machine.computesValues()) {
+      machine.getShared().store(view, *task[tile].tile);
+    }
+  });
+  return success();
+}
+
+static LogicalResult buildFence(tlx::FenceAsyncSharedOp op,
+                                ProgramBuilder &builder) {
+  builder.append(op, [](Machine &machine, Task &task) { machine.fence(task); });
+  return success();
+}
+
+void sim::registerMemorySemantics(MLIRContext *context) {
+  attach<tlx::LocalAllocOp, buildAlloc>(context);
+  attach<tlx::LocalViewOp, buildView>(context);
+  attach<tlx::LocalSliceOp, buildSlice>(context);
+  attach<tlx::LocalTransOp, buildSameBytes<tlx::LocalTransOp>>(context);
+  attach<tlx::LocalReinterpretOp, buildSameBytes<tlx::LocalReinterpretOp>>(
+      context);
+  attach<tlx::LocalLoadOp, buildLoad>(context);
+  attach<tlx::LocalStoreOp, buildStore>(context);
+  attach<tlx::FenceAsyncSharedOp, buildFence>(context);
+}

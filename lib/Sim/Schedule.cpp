@@ -1,0 +1,187 @@
+//===- Schedule.cpp - Who takes the next step -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "jfa/Sim/Schedule.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <map>
+#include <random>
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+namespace {
+/// Operations finish at once; a task runs until it waits.
+class EagerSchedule : public Schedule {
+public:
+  size_t choose(const std::vector<Choice> &choices) override {
+    size_t next = 0;
+    for (size_t i = 0; i < choices.size(); ++i) {
+      if (choices[i].isAsync) {
+        return i;
+      }
+      if (choices[i].id == current) {
+        next = i;
+      }
+    }
+    current = choices[next].id;
+    return next;
+  }
+  std::string describe() const override { return "eager"; }
+
+private:
+  uint64_t current = 0;
+};
+
+/// Operations go on only when every task waits, one step at a time.
+class LateSchedule : public Schedule {
+public:
+  size_t choose(const std::vector<Choice> &choices) override {
+    size_t next = 0;
+    for (size_t i = 0; i < choices.size() && !choices[i].isAsync; ++i) {
+      if (choices[i].id == current) {
+        next = i;
+      }
+    }
+    if (!choices[next].isAsync) {
+      current = choices[next].id;
+    }
+    return next;
+  }
+  std::string describe() const override { return "late"; }
+
+private:
+  uint64_t current = 0;
+};
+
+class RandomSchedule : public Schedule {
+public:
+  explicit RandomSchedule(uint64_t seed) : seed(seed), random(seed) {}
+  size_t choose(const std::vector<Choice> &choices) override {
+    return random() % choices.size();
+  }
+  std::string describe() const override {
+    return "random:" + std::to_string(seed);
+  }
+
+private:
+  uint64_t seed;
+  std::mt19937_64 random;
+};
+
+/// Priorities with a few changes (Burckhardt et al., "A Randomized Scheduler
+/// with Probabilistic Guarantees of Finding Bugs"): finds bugs that need few
+/// orderings with a probability that does not depend on what else runs.
+class PriorityChangeSchedule : public Schedule {
+public:
+  PriorityChangeSchedule(uint64_t depth, uint64_t seed, uint64_t steps)
+      : depth(depth), seed(seed), random(seed) {
+    for (uint64_t i = 1; i < depth; ++i) {
+      changes[random() % std::max<uint64_t>(1, steps)] = i;
+    }
+  }
+  size_t choose(const std::vector<Choice> &choices) override {
+    size_t best = 0;
+    for (size_t i = 1; i < choices.size(); ++i) {
+      if (getPriority(choices[i]) > getPriority(choices[best])) {
+        best = i;
+      }
+    }
+    if (auto change = changes.find(step++); change != changes.end()) {
+      getPriority(choices[best]) = depth - change->second;
+    }
+    return best;
+  }
+  std::string describe() const override {
+    return "pct:" + std::to_string(depth) + ":" + std::to_string(seed);
+  }
+
+private:
+  uint64_t &getPriority(const Choice &choice) {
+    auto [it, isNew] = priorities.try_emplace({choice.isAsync, choice.id}, 0);
+    if (isNew) {
+      it->second = depth + (random() >> 1);
+    }
+    return it->second;
+  }
+
+  uint64_t depth, seed;
+  std::mt19937_64 random;
+  uint64_t step = 0;
+  std::map<uint64_t, uint64_t> changes;
+  std::map<std::pair<bool, uint64_t>, uint64_t> priorities;
+};
+
+/// Every order, depth first, up to a limit.
+class ExhaustiveSchedule : public Schedule {
+public:
+  explicit ExhaustiveSchedule(uint64_t limit) : limit(limit) {}
+  size_t choose(const std::vector<Choice> &choices) override {
+    if (choices.size() == 1) {
+      return 0;
+    }
+    if (at == path.size()) {
+      path.push_back({0, choices.size()});
+    }
+    return path[at++].taken;
+  }
+  bool next() override {
+    at = 0;
+    while (!path.empty() && path.back().taken + 1 == path.back().count) {
+      path.pop_back();
+    }
+    if (path.empty() || ++runs == limit) {
+      return false;
+    }
+    ++path.back().taken;
+    return true;
+  }
+  std::string describe() const override {
+    return path.empty() ? "all " + std::to_string(runs + 1) + " orders"
+                        : std::to_string(runs) + " of all orders";
+  }
+
+private:
+  struct Branch {
+    size_t taken, count;
+  };
+  uint64_t limit;
+  uint64_t runs = 0;
+  size_t at = 0;
+  std::vector<Branch> path;
+};
+} // namespace
+
+std::unique_ptr<Schedule>
+sim::makeSchedule(const std::string &text, uint64_t steps, std::string &error) {
+  auto [name, rest] = llvm::StringRef(text).split(':');
+  auto [first, second] = rest.split(':');
+  uint64_t number = 0, seed = 1;
+  bool isNumber = first.empty() || !first.getAsInteger(10, number);
+  isNumber &= second.empty() || !second.getAsInteger(10, seed);
+  if (isNumber && name == "eager" && rest.empty()) {
+    return std::make_unique<EagerSchedule>();
+  }
+  if (isNumber && name == "late" && rest.empty()) {
+    return std::make_unique<LateSchedule>();
+  }
+  if (isNumber && name == "random" && !first.empty() && second.empty()) {
+    return std::make_unique<RandomSchedule>(number);
+  }
+  if (isNumber && name == "pct" && number > 0) {
+    return std::make_unique<PriorityChangeSchedule>(number, seed, steps);
+  }
+  if (isNumber && name == "all" && second.empty()) {
+    return std::make_unique<ExhaustiveSchedule>(number ? number : 100000);
+  }
+  error = "expected eager, late, random:SEED, pct:DEPTH[:SEED] or "
+          "all[:LIMIT], but got '" +
+          text + "'";
+  return nullptr;
+}

@@ -1,0 +1,81 @@
+//===- Semantics.h - What the families of semantics share -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_LIB_SIM_SEMANTICS_H
+#define JFA_LIB_SIM_SEMANTICS_H
+
+#include "jfa/Dialect/TLX/IR/SharedLayout.h"
+#include "jfa/Sim/SimInterfaces.h"
+
+namespace mlir::jfa::sim {
+
+/// Attaches a function to an op as its semantics.
+template <typename Op, LogicalResult (*build)(Op, ProgramBuilder &)>
+struct Semantics
+    : SimulatableOpInterface::ExternalModel<Semantics<Op, build>, Op> {
+  LogicalResult buildProgram(Operation *op, ProgramBuilder &builder) const {
+    return build(cast<Op>(op), builder);
+  }
+};
+
+template <typename Op, LogicalResult (*build)(Op, ProgramBuilder &)>
+void attach(MLIRContext *context) {
+  Op::template attachInterface<Semantics<Op, build>>(*context);
+}
+
+// One for each family.
+void registerParamSemantics(MLIRContext *context);
+void registerTaskSemantics(MLIRContext *context);
+void registerMemorySemantics(MLIRContext *context);
+void registerBarrierSemantics(MLIRContext *context);
+void registerTMASemantics(MLIRContext *context);
+void registerMMASemantics(MLIRContext *context);
+void registerTileSemantics(MLIRContext *context);
+void registerArithSemantics(DialectRegistry &registry);
+void registerMathSemantics(DialectRegistry &registry);
+void registerScfSemantics(DialectRegistry &registry);
+
+/// What the source calls the result of an op, or which line it is on.
+std::string getSourceName(Operation *op, StringRef what);
+
+/// What is known of a view from its type alone. Fails after a diagnostic.
+FailureOr<Geometry> getGeometry(Operation *op, tlx::MemDescType type);
+
+/// A view in a slot.
+inline View getView(const Geometry &geometry, const sim::Value &value) {
+  return {geometry, value.integer, value.row, value.column};
+}
+
+inline Shape getShape(Type type) {
+  auto tile = cast<RankedTensorType>(type);
+  return Shape(tile.getShape().begin(), tile.getShape().end());
+}
+
+/// The element kind of a type, or a diagnostic.
+FailureOr<ElementKind> getKind(Operation *op, Type type);
+
+/// One element of an array of mbarriers, as an op names it.
+struct BarrierElement {
+  Slot array;
+  std::optional<Slot> index;
+  int64_t count;
+  /// The barrier's number; none, with a finding, if there is no such element.
+  std::optional<int64_t> get(Machine &machine, Task &task) const;
+};
+/// Also notes that the task may signal it, if it does.
+BarrierElement getBarrierElement(Operation *op, mlir::Value barrier,
+                                 mlir::Value index, bool signals,
+                                 ProgramBuilder &builder);
+
+/// C, if there, plus the product of two stored matrices of which each may be
+/// transposed.
+TileRef multiply(const Tile &a, bool transposeA, const Tile &b, bool transposeB,
+                 const Tile *c, int64_t rows, int64_t inner, int64_t columns);
+
+} // namespace mlir::jfa::sim
+
+#endif // JFA_LIB_SIM_SEMANTICS_H

@@ -1,0 +1,38 @@
+// RUN: jfa-sim %s -D BUG=false --arg o=none:256x64 --arg n=4 --fences=as-written
+// RUN: not jfa-sim %s -D BUG=true --arg o=none:256x64 --arg n=4 --fences=as-written 2>&1 | FileCheck %s
+//
+// Bytes that are written by a task and copied out without a proxy fence between.
+//
+// CHECK: error: missing proxy fence: the operation that @store starts reads %buffer through the async proxy, but no fence follows the write
+// CHECK: note: @store writes it here
+// CHECK: note: @store needs tlx.fence_async_shared between here and its release
+
+!map = !tlx.tensormap<[64, 64], bf16>
+!ring = !tlx.memdesc<[2, 64, 64], bf16>
+!tile = !tlx.memdesc<[64, 64], bf16>
+!bars = !tlx.mbarrier<[2]>
+!bar = !tlx.mbarrier<[1]>
+
+tlx.kernel @k(%o: !map, %n: i32) {
+  %bug = tlx.param BUG = false : i1
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %one = arith.constant 1.0 : bf16
+  %buffer = tlx.local_alloc : !tile
+  tlx.async_tasks {
+    tlx.async_task @store warps(4) {
+      scf.for %i = %c0 to %n step %c1 : i32 {
+        %row = arith.muli %i, %c64 : i32
+        %value = tlx.splat %one : bf16 -> tensor<64x64xbf16>
+        tlx.local_store %value, %buffer : tensor<64x64xbf16>, !tile
+        scf.if %bug {
+        } else {
+          tlx.fence_async_shared
+        }
+        tlx.async_descriptor_store %o[%row, %c0], %buffer : !map, !tile
+        tlx.async_descriptor_store_wait pending(0)
+      }
+    }
+  }
+}

@@ -1,0 +1,40 @@
+// RUN: jfa-sim %s -D BUG=false 
+// RUN: not jfa-sim %s -D BUG=true  2>&1 | FileCheck %s
+//
+// A barrier that goes on to its next phase before a waiter has seen the last.
+//
+// CHECK: error: {{phase lapped|deadlock}}: 
+
+!map = !tlx.tensormap<[64, 64], bf16>
+!ring = !tlx.memdesc<[2, 64, 64], bf16>
+!tile = !tlx.memdesc<[64, 64], bf16>
+!bars = !tlx.mbarrier<[2]>
+!bar = !tlx.mbarrier<[1]>
+
+tlx.kernel @k() {
+  %bug = tlx.param BUG = false : i1
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %tick = tlx.alloc_barriers arrivals(1) : !bar
+  %tock = tlx.alloc_barriers arrivals(1) : !bar
+  tlx.async_tasks {
+    tlx.async_task @a warps(1) {
+      scf.for %i = %c0 to %c64 step %c1 : i32 {
+        %slot, %phase = tlx.ring %i stages(1) : i32
+        scf.if %bug {
+        } else {
+          tlx.barrier_wait %tock, %phase producer : !bar
+        }
+        tlx.barrier_arrive %tick : !bar
+      }
+    }
+    tlx.async_task @b warps(1) {
+      scf.for %i = %c0 to %c64 step %c1 : i32 {
+        %slot, %phase = tlx.ring %i stages(1) : i32
+        tlx.barrier_wait %tick, %phase : !bar
+        tlx.barrier_arrive %tock : !bar
+      }
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// RUN: jfa-sim %s -D STAGES=2 --arg o=none:256x64 --arg n=4
+// RUN: not jfa-sim %s -D STAGES=1 --arg o=none:256x64 --arg n=4 2>&1 | FileCheck %s
+//
+// A wait that leaves one store in flight too many.
+//
+// CHECK: error: buffer overwritten while it is read: 
+
+!map = !tlx.tensormap<[64, 64], bf16>
+!ring = !tlx.memdesc<[2, 64, 64], bf16>
+!tile = !tlx.memdesc<[64, 64], bf16>
+!bars = !tlx.mbarrier<[2]>
+!bar = !tlx.mbarrier<[1]>
+
+tlx.kernel @k(%o: !map, %n: i32) {
+  tlx.param STAGES = 2 : i32
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %one = arith.constant 1.0 : bf16
+  %buffer = tlx.local_alloc : !ring
+  tlx.async_tasks {
+    tlx.async_task @store warps(4) {
+      scf.for %i = %c0 to %n step %c1 : i32 {
+        %row = arith.muli %i, %c64 : i32
+        %value = tlx.splat %one : bf16 -> tensor<64x64xbf16>
+        %slot, %phase = tlx.ring %i stages(STAGES) : i32
+        %tile = tlx.local_view %buffer[%slot] : !ring -> !tile
+        tlx.async_descriptor_store_wait pending(1)
+        tlx.local_store %value, %tile : tensor<64x64xbf16>, !tile
+        tlx.async_descriptor_store %o[%row, %c0], %tile : !map, !tile
+      }
+      tlx.async_descriptor_store_wait pending(0)
+    }
+  }
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# ===- mutate.py - Does the simulator notice broken kernels? -*- Python -*-=== #
+#
+# Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===---------------------------------------------------------------------=== #
+"""Breaks a kernel's protocol in one place at a time and prints a kill matrix.
+
+A mutant is killed if jfa-sim reports a violation, computes wrong values, or if
+the dialect refuses it. Survivors are listed with their line.
+"""
+
+import argparse
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def replace(pattern, by):
+    """Mutates every line that matches."""
+
+    def mutate(lines):
+        for i, line in enumerate(lines):
+            if re.search(pattern, line):
+                new = re.sub(pattern, by, line, count=1)
+                yield i, lines[:i] + [new] + lines[i + 1:]
+
+    return mutate
+
+
+def drop(pattern):
+    return lambda lines: (
+        (i, lines[:i] + lines[i + 1:]) for i, line in enumerate(lines)
+        if re.search(pattern, line))
+
+
+def double(pattern):
+    return lambda lines: (
+        (i, lines[:i] + [line, line] + lines[i + 1:])
+        for i, line in enumerate(lines) if re.search(pattern, line))
+
+
+def swap(pattern):
+    """Exchanges lines that match with the next one that does in their block."""
+
+    def mutate(lines):
+        found = [i for i, line in enumerate(lines) if re.search(pattern, line)]
+        for i, j in zip(found, found[1:]):
+            between = lines[i + 1:j]
+            same = re.match(" *", lines[i])[0] == re.match(" *", lines[j])[0]
+            if same and not any("{" in line or "}" in line
+                                for line in between):
+                new = list(lines)
+                new[i], new[j] = new[j], new[i]
+                yield i, new
+
+    return mutate
+
+
+def advance(pattern, before):
+    """Moves a line to just before the nearest earlier one that uses a buffer."""
+
+    def mutate(lines):
+        for i, line in enumerate(lines):
+            if not re.search(pattern, line):
+                continue
+            for j in range(i - 1, -1, -1):
+                if re.search(before, lines[j]):
+                    new = lines[:i] + lines[i + 1:]
+                    yield i, new[:j] + [line] + new[j:]
+                    break
+
+    return mutate
+
+
+def alias(lines):
+    """Lets every buffer share the bytes of the first."""
+    allocs = [(i, re.match(r" *(%\w+) = tlx.local_alloc : (.*)", line))
+              for i, line in enumerate(lines)]
+    allocs = [(i, match) for i, match in allocs if match]
+    for i, match in allocs[1:]:
+        first = allocs[0][1]
+        new = list(lines)
+        new[i] = (f"  {match[1]} = tlx.local_alloc alias({first[1]}) : "
+                  f"{match[2]}, {first[2]}")
+        yield i, new
+
+
+ARRIVE = r"^ *tlx\.barrier_arrive"
+WAIT = r"^ *tlx\.barrier_wait"
+OPERATORS = {
+    "drop an arrive": drop(ARRIVE),
+    "double an arrive": double(ARRIVE),
+    "drop a wait": drop(WAIT),
+    "flip a parity": replace(r"(tlx\.barrier_wait .*), (%\w+)( producer)? :",
+                             lambda m: f"{m[1]}, {m[2]}" +
+                             ("" if m[3] else " producer") + " :"),
+    "raise a count": replace(r"arrivals\((.*)\)", r"arrivals(\1 + 1)"),
+    "lower a count": replace(r"arrivals\((.*floordiv.*)\)",
+                             r"arrivals(\1 - 1)"),
+    "expect other bytes": replace(
+        r"(tlx\.barrier_expect_bytes [^,]*), %\w+ : ([^,]*),.*",
+        r"\1 bytes(1024) : \2"),
+    "change a stage count": replace(r"stages\((\w+)\)", r"stages(\1 + 1)"),
+    "swap two waits": swap(WAIT),
+    "release before the last use": advance(ARRIVE, r"tlx\.async_dot_wait"),
+    "drop a store wait": drop(r"^ *tlx\.async_descriptor_store_wait"),
+    "drop a named arrive": drop(r"^ *tlx\.named_barrier_arrive"),
+    "drop a named wait": drop(r"^ *tlx\.named_barrier_wait"),
+    "wait for one dot less": replace(
+        r"(tlx\.async_dot_wait .*)pending\(0\)", r"\1pending(1)"),
+    "alias live buffers": alias,
+}
+
+
+def run(options, path, more):
+    command = [options.jfa_sim, path] + options.arguments + more
+    try:
+        result = subprocess.run(command, capture_output=True, text=True,
+                                timeout=120, check=False)
+    except subprocess.TimeoutExpired:
+        return "time out", ""
+    verdicts = {0: "", 1: "wrong values", 2: "violation", 3: "refused"}
+    text = result.stderr
+    match = re.search(r"error: ([\w ]+):", text)
+    verdict = verdicts.get(result.returncode, "crash")
+    return (match[1] if match and result.returncode == 2 else verdict), text
+
+
+def judge(options, lines, path):
+    """What kills the mutant; empty if nothing does."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    runs = [["--order"], ["--order", "--schedule=late"],
+            ["--order", "--schedule=random:1"],
+            ["--order", "--schedule=pct:3"], []]
+    for more in runs:
+        verdict, _ = run(options, path, more)
+        if verdict:
+            return verdict
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kernel")
+    parser.add_argument("--jfa-sim", default="jfa-sim")
+    parser.add_argument("arguments", nargs="*",
+                        help="arguments of jfa-sim, after --")
+    options = parser.parse_args()
+    with open(options.kernel, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    matrix = collections.defaultdict(collections.Counter)
+    survivors = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "mutant.mlir")
+        if judge(options, lines, path):
+            print("the kernel itself does not pass")
+            return 1
+        for name, operator in OPERATORS.items():
+            for line, mutant in operator(lines):
+                verdict = judge(options, mutant, path)
+                matrix[name][verdict or "survives"] += 1
+                if not verdict:
+                    survivors.append((name, line + 1, lines[line].strip()))
+    total = sum(sum(row.values()) for row in matrix.values())
+    print(f"{'mutation':30} mutants  killed  by")
+    for name, row in matrix.items():
+        count = sum(row.values())
+        how = ", ".join(f"{verdict} {n}" for verdict, n in row.most_common()
+                        if verdict != "survives")
+        print(f"{name:30} {count:7}  {count - row['survives']:6}  {how}")
+    print(f"{'all':30} {total:7}  {total - len(survivors):6}")
+    for name, line, text in survivors:
+        print(f"survives: {name}, line {line}: {text}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

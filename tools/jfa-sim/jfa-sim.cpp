@@ -1,0 +1,322 @@
+//===- jfa-sim.cpp - Runs kernels on the CPU -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Specialises a kernel, places its buffers, inserts its fences, and runs it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Npy.h"
+#include "Options.h"
+#include "Reference.h"
+
+#include "jfa/InitAll.h"
+#include "jfa/Pipelines/Pipelines.h"
+#include "jfa/Sim/Passes.h"
+#include "jfa/Sim/Schedule.h"
+#include "jfa/Sim/Sim.h"
+#include "jfa/Sim/Trace.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <cstdio>
+
+using namespace mlir;
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+enum ExitCode { kRight = 0, kWrongValues = 1, kViolation = 2, kBadUsage = 3 };
+
+static int fail(const std::string &message) {
+  std::fprintf(stderr, "jfa-sim: error: %s\n", message.c_str());
+  return kBadUsage;
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+/// Keeps what the source calls values, for messages: it is the text before an
+/// op, which has its location.
+static void nameOps(ModuleOp module, llvm::SourceMgr &sources) {
+  if (sources.getNumBuffers() == 0) {
+    return;
+  }
+  StringRef text =
+      sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
+  SmallVector<StringRef> lines;
+  text.split(lines, '\n');
+  module.walk([&](Operation *op) {
+    auto location = dyn_cast<FileLineColLoc>(op->getLoc());
+    if (!location || op->getNumResults() != 1 || location.getLine() == 0 ||
+        location.getLine() > lines.size()) {
+      return;
+    }
+    StringRef line = lines[location.getLine() - 1];
+    StringRef before = line.take_front(location.getColumn() - 1).trim();
+    if (before.consume_back("=") && before.trim().starts_with("%")) {
+      StringRef name = before.trim().drop_front();
+      op->setLoc(
+          NameLoc::get(StringAttr::get(op->getContext(), name), location));
+    }
+  });
+}
+
+static LogicalResult prepare(ModuleOp module, const Options &options) {
+  PassManager manager(module.getContext());
+  PipelineOptions pipeline;
+  pipeline.bindings.assign(options.bindings.begin(), options.bindings.end());
+  if (options.causal) {
+    pipeline.bindings.emplace_back("CAUSAL", "true");
+  }
+  if (options.broadcastQuery) {
+    pipeline.bindings.emplace_back("BROADCAST_QUERY", "true");
+  }
+  buildSpecializePipeline(manager, pipeline);
+  OpPassManager &kernels = manager.nest<tlx::KernelOp>();
+  kernels.addPass(tlx::createAllocateMemoryPass());
+  if (options.insertFences) {
+    kernels.addPass(tlx::createInsertFencesPass());
+  }
+  return manager.run(module);
+}
+
+static tlx::KernelOp findKernel(ModuleOp module, const Options &options,
+                                std::string &error) {
+  SmallVector<tlx::KernelOp> kernels;
+  module.walk([&](tlx::KernelOp kernel) {
+    if (options.kernel.empty() || kernel.getSymName() == options.kernel) {
+      kernels.push_back(kernel);
+    }
+  });
+  if (kernels.size() == 1) {
+    return kernels.front();
+  }
+  error =
+      kernels.empty()
+          ? "expected a kernel" +
+                (options.kernel.empty() ? "" : " '" + options.kernel + "'") +
+                " in '" + options.file + "', but it has none"
+          : "expected '--kernel', because '" + options.file + "' has " +
+                std::to_string(kernels.size()) + " kernels";
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Its arguments
+//===----------------------------------------------------------------------===//
+
+static std::string bindAttention(const Options &options,
+                                 const Simulation &simulation,
+                                 Attention &attention, Launch &launch) {
+  AttentionProblem problem;
+  problem.kLengths = *options.lengths;
+  problem.qLengths = problem.kLengths;
+  if (options.qLength) {
+    problem.qLengths.assign(problem.kLengths.size(), *options.qLength);
+  }
+  problem.heads = options.heads;
+  problem.kvHeads = options.kvHeads.value_or(options.heads);
+  problem.causal = options.causal;
+  problem.broadcastQuery = options.broadcastQuery;
+  problem.seed = options.seed;
+  problem.maxCtas = options.grid.value_or(3);
+  problem.values = !options.orderOnly;
+  std::string error = attention.bind(problem, simulation.program, launch.arrays,
+                                     launch.arguments);
+  launch.ctas = attention.getCtas();
+  return error;
+}
+
+static std::string bindScalar(const Argument &argument, const std::string &text,
+                              sim::Value &value) {
+  bool isGood = isReal(argument.element)
+                    ? llvm::to_float(text, value.real)
+                    : llvm::to_integer(text, value.integer, 10);
+  return isGood ? ""
+                : "expected a number for '" + argument.name + "', but got '" +
+                      text + "'";
+}
+
+static std::string bindAny(const Options &options, const Simulation &simulation,
+                           Launch &launch) {
+  for (const auto &[name, text] : options.arguments) {
+    if (!simulation.findArgument(name)) {
+      return "expected arguments of the kernel, but it has no '" + name + "'";
+    }
+  }
+  for (const Argument &argument : simulation.program.arguments) {
+    auto given = llvm::find_if(options.arguments, [&](const auto &entry) {
+      return entry.first == argument.name;
+    });
+    if (given == options.arguments.end()) {
+      return "expected '--arg " + argument.name + "=...'";
+    }
+    sim::Value &value = launch.arguments.emplace_back();
+    std::string error;
+    if (argument.kind == ArgumentKind::Scalar) {
+      error = bindScalar(argument, given->second, value);
+    } else {
+      value.integer = int64_t(launch.arrays.size());
+      error = makeArray(given->second, options.seed, launch.arrays,
+                        argument.name, argument.element);
+    }
+    if (!error.empty()) {
+      return error;
+    }
+    if (argument.kind != ArgumentKind::Scalar) {
+      GlobalArray &array = launch.arrays.back();
+      array.isOutput = argument.isOutput;
+      if (argument.kind == ArgumentKind::TensorMap &&
+          array.shape.size() != argument.box.size()) {
+        return "expected " + std::to_string(argument.box.size()) +
+               " axes of '" + argument.name + "', but got " +
+               std::to_string(array.shape.size());
+      }
+    }
+  }
+  launch.ctas = uint32_t(options.grid.value_or(1));
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// Running it
+//===----------------------------------------------------------------------===//
+
+/// Says how far a long run has come, where someone watches.
+static void showProgress(uint32_t cta, uint32_t ctas) {
+  if (llvm::sys::Process::StandardErrIsDisplayed()) {
+    std::fprintf(stderr, "\r%u of %u CTAs%s", cta + 1, ctas,
+                 cta + 1 == ctas ? "\n" : "");
+  }
+}
+
+/// Runs the launch under all orders of the schedule; `launch` becomes what the
+/// last run has left.
+static int runAll(const Simulation &simulation, Launch &launch,
+                  Schedule &schedule, Trace *trace) {
+  const Launch initial = launch;
+  do {
+    launch = initial;
+    Report report;
+    run(simulation, launch, schedule, report, trace,
+        [&](uint32_t cta) { showProgress(cta, launch.ctas); });
+    if (!report.empty()) {
+      emitFindings(simulation, report);
+      std::fprintf(stderr, "jfa-sim: protocol violated under schedule %s\n",
+                   schedule.describe().c_str());
+      return kViolation;
+    }
+  } while (schedule.next());
+  std::printf("no violation under schedule %s\n", schedule.describe().c_str());
+  return kRight;
+}
+
+static uint64_t countSteps(const Simulation &simulation, Launch launch) {
+  std::string error;
+  Report report;
+  auto eager = makeSchedule("eager", 0, error);
+  return run(simulation, launch, *eager, report);
+}
+
+static std::string writeOutputs(const Options &options,
+                                const Simulation &simulation, Launch &launch) {
+  for (const auto &[name, path] : options.outputs) {
+    auto array = llvm::find_if(launch.arrays, [&](const GlobalArray &entry) {
+      return entry.name == name;
+    });
+    if (array == launch.arrays.end()) {
+      return "expected '--out' to name an array of the kernel, but got '" +
+             name + "'";
+    }
+    if (std::string error = writeArray(path, *array); !error.empty()) {
+      return error;
+    }
+  }
+  return "";
+}
+
+static int simulate(const Options &options, const Simulation &simulation) {
+  Launch launch;
+  Attention attention;
+  std::string error =
+      options.lengths ? bindAttention(options, simulation, attention, launch)
+                      : bindAny(options, simulation, launch);
+  if (!error.empty()) {
+    return fail(error);
+  }
+  bool needsLength = StringRef(options.schedule).starts_with("pct");
+  auto schedule =
+      makeSchedule(options.schedule,
+                   needsLength ? countSteps(simulation, launch) : 0, error);
+  if (!schedule) {
+    return fail("'--schedule': " + error);
+  }
+  Trace trace;
+  bool traces = !options.trace.empty();
+  int code = runAll(simulation, launch, *schedule, traces ? &trace : nullptr);
+  if (traces) {
+    std::FILE *file = std::fopen(options.trace.c_str(), "w");
+    if (!file) {
+      return fail("expected to write '" + options.trace + "', but could not");
+    }
+    std::fputs(trace.finish().c_str(), file);
+    std::fclose(file);
+  }
+  if (code != kRight || options.orderOnly) {
+    return code;
+  }
+  if (error = writeOutputs(options, simulation, launch); !error.empty()) {
+    return fail(error);
+  }
+  if (options.lengths && !checkAttention(attention, launch.arrays)) {
+    return kWrongValues;
+  }
+  return kRight;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  Options options;
+  if (std::string error = parseOptions(argc, argv, options); !error.empty()) {
+    return fail(error);
+  }
+  if (options.help) {
+    std::fputs(kHelp, stdout);
+    return kRight;
+  }
+  DialectRegistry registry;
+  mlir::jfa::registerAllDialects(registry);
+  MLIRContext context(registry);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  auto module = parseSourceFile<ModuleOp>(options.file, sources, &context);
+  if (module) {
+    nameOps(*module, sources);
+  }
+  if (!module || failed(prepare(*module, options))) {
+    return kBadUsage;
+  }
+  if (options.verify) {
+    PassManager manager(&context);
+    manager.nest<tlx::KernelOp>().addPass(createVerifyProtocolPass());
+    return succeeded(manager.run(*module)) ? kRight : kViolation;
+  }
+  std::string error;
+  tlx::KernelOp kernel = findKernel(*module, options, error);
+  if (!kernel) {
+    return fail(error);
+  }
+  auto simulation = buildSimulation(kernel, !options.orderOnly);
+  if (failed(simulation)) {
+    return kBadUsage;
+  }
+  return simulate(options, **simulation);
+}

@@ -105,8 +105,9 @@ void Attention::makeTables() {
   std::vector<size_t> order(problem.kLengths.size());
   std::iota(order.begin(), order.end(), 0);
   if (problem.sorts) {
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return problem.kLengths[a] > problem.kLengths[b];
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      int64_t keysA = problem.kLengths[a], keysB = problem.kLengths[b];
+      return keysA != keysB ? keysA > keysB : a < b;
     });
   }
   std::vector<std::array<int64_t, 4>> tiles;

@@ -228,7 +228,8 @@ static uint64_t countSteps(const Simulation &simulation, Launch launch) {
 
 static std::string writeOutputs(const Options &options,
                                 const Simulation &simulation, Launch &launch) {
-  for (const auto &[name, path] : options.outputs) {
+  for (const auto &output : options.outputs) {
+    const std::string &name = output.first, &path = output.second;
     auto array = llvm::find_if(launch.arrays, [&](const GlobalArray &entry) {
       return entry.name == name;
     });

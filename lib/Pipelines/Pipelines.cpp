@@ -60,7 +60,6 @@ void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
-  addCleanup(manager);
 }
 
 //===----------------------------------------------------------------------===//

@@ -69,6 +69,12 @@ bool mlir::jfa::isDriverInvocation(int argc, char **argv) {
   return false;
 }
 
+static bool isGiven(StringRef option) {
+  auto found = llvm::cl::getRegisteredOptions().find(option);
+  return found != llvm::cl::getRegisteredOptions().end() &&
+         found->second->getNumOccurrences() > 0;
+}
+
 static int fail(const Twine &message) {
   llvm::WithColor::error(llvm::errs(), "jfa-opt") << message << "\n";
   return 1;
@@ -243,7 +249,9 @@ static int compileFile(StringRef input, StringRef output,
   }
   options.timing = &timing;
   options.configurePassManager = [&](PassManager &pm) {
-    pm.enableVerifier(config.shouldVerifyPasses());
+    // The result of all passes is verified once, which takes a fraction of
+    // the time.
+    pm.enableVerifier(isGiven("verify-each") && config.shouldVerifyPasses());
     return applyPassManagerCLOptions(pm);
   };
   auto action = [&](ModuleOp source) -> LogicalResult {

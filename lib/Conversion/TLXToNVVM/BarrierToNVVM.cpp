@@ -6,16 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "InlinePTX.h"
-#include "LoweringBuilder.h"
+#include "LoweringPattern.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
-
-/// Bytes of an mbarrier (PTX ISA 9.7.13.15.1).
-static constexpr int64_t kBarrierBytes = 8;
 
 /// Marks arrivals that each warp makes for itself.
 static constexpr StringLiteral kPerWarp = "tlx.per_warp";
@@ -75,17 +72,12 @@ void tlx::prepareBarriers(KernelOp kernel) {
 // Patterns
 //===----------------------------------------------------------------------===//
 
-static Value barrierAddress(LoweringBuilder &b, Value array, Value index) {
-  return index ? b.add(array, b.mulConstant(index, kBarrierBytes)) : array;
-}
-
 namespace {
-struct AllocBarriersLowering : public OpConversionPattern<AllocBarriersOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct AllocBarriersLowering : public LoweringPattern<AllocBarriersOp> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(AllocBarriersOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  Replacement lower(AllocBarriersOp op, Adaptor,
+                    LoweringBuilder &b) const override {
     std::optional<int64_t> count =
         op.getBarrier().getType().getCount().getConstant();
     std::optional<int64_t> arrivals = op.getArrivals().getConstant();
@@ -93,8 +85,7 @@ struct AllocBarriersLowering : public OpConversionPattern<AllocBarriersOp> {
       return op.emitOpError("expected an offset and bound parameters; run "
                             "tlx-specialize and tlx-allocate-memory first");
     }
-    LoweringBuilder b(rewriter, op.getLoc());
-    Value base = b.sharedAddress(op, *op.getOffset());
+    Value base = b.sharedAddress(*op.getOffset());
     b.guarded(b.equals(b.threadId(), 0), [&] {
       for (int64_t i = 0; i < *count; ++i) {
         Value address = b.addConstant(base, i * kBarrierBytes);
@@ -102,123 +93,99 @@ struct AllocBarriersLowering : public OpConversionPattern<AllocBarriersOp> {
                                        b.i32(*arrivals), Value());
       }
     });
-    rewriter.replaceOp(op, base);
-    return success();
+    return SmallVector<Value>{base};
   }
 };
 
 struct BarrierExpectBytesLowering
-    : public OpConversionPattern<BarrierExpectBytesOp> {
-  using OpConversionPattern::OpConversionPattern;
+    : public TaskLoweringPattern<BarrierExpectBytesOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(BarrierExpectBytesOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    FailureOr<TaskThreads> task = getTaskThreads(op);
+  Replacement lower(BarrierExpectBytesOp op, Adaptor adaptor,
+                    LoweringBuilder &b,
+                    const TaskThreads &task) const override {
     FailureOr<int64_t> bytes = op.getExpectedBytes();
-    if (failed(task) || failed(bytes)) {
+    if (failed(bytes)) {
       return failure();
     }
-    LoweringBuilder b(rewriter, op.getLoc());
-    Value address = barrierAddress(b, adaptor.getBarrier(), adaptor.getIndex());
-    b.guarded(b.isLeader(*task), [&] {
+    Value address = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
+    b.guarded(b.isLeader(task), [&] {
       b.create<NVVM::MBarrierArriveExpectTxOp>(
           Type(), b.sharedPointer(address), b.i32(*bytes),
           NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
     });
-    rewriter.eraseOp(op);
-    return success();
+    return SmallVector<Value>();
   }
 };
 
-struct BarrierWaitLowering : public OpConversionPattern<BarrierWaitOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct BarrierWaitLowering : public LoweringPattern<BarrierWaitOp> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(BarrierWaitOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(BarrierWaitOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     Value parity = adaptor.getPhase();
     if (op.getProducer()) {
       parity = b.create<arith::XOrIOp>(parity, b.i32(1));
     }
     buildBarrierWait(
-        b, barrierAddress(b, adaptor.getBarrier(), adaptor.getIndex()), parity);
-    rewriter.eraseOp(op);
-    return success();
+        b, b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex()), parity);
+    return SmallVector<Value>();
   }
 };
 
-struct BarrierArriveLowering : public OpConversionPattern<BarrierArriveOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct BarrierArriveLowering : public TaskLoweringPattern<BarrierArriveOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(BarrierArriveOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(task)) {
-      return failure();
-    }
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(BarrierArriveOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
     bool perWarp = op->hasAttr(kPerWarp);
-    TaskThreads arriving = *task;
+    TaskThreads arriving = task;
     if (perWarp) {
       arriving = {0, 32, 1, 0};
     }
     b.syncTask(arriving);
-    Value address = barrierAddress(b, adaptor.getBarrier(), adaptor.getIndex());
+    Value address = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
     b.guarded(b.isLeader(arriving), [&] {
       b.create<NVVM::MBarrierArriveOp>(Type(), b.sharedPointer(address),
                                        Value());
     });
-    rewriter.eraseOp(op);
-    return success();
+    return SmallVector<Value>();
   }
 };
 
-struct NamedBarrierWaitLowering
-    : public OpConversionPattern<NamedBarrierWaitOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct NamedBarrierWaitLowering : public LoweringPattern<NamedBarrierWaitOp> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(NamedBarrierWaitOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(NamedBarrierWaitOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     Value threads = b.i32(*op.getThreads().getConstant());
     b.create<NVVM::BarrierOp>(Type(), adaptor.getId(), threads,
                               NVVM::BarrierReductionAttr(), Value());
-    rewriter.eraseOp(op);
-    return success();
+    return SmallVector<Value>();
   }
 };
 
 struct NamedBarrierArriveLowering
-    : public OpConversionPattern<NamedBarrierArriveOp> {
-  using OpConversionPattern::OpConversionPattern;
+    : public LoweringPattern<NamedBarrierArriveOp> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(NamedBarrierArriveOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(NamedBarrierArriveOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     Value threads = b.i32(*op.getThreads().getConstant());
     b.create<NVVM::BarrierArriveOp>(adaptor.getId(), threads);
-    rewriter.eraseOp(op);
-    return success();
+    return SmallVector<Value>();
   }
 };
 
-struct RingLowering : public OpConversionPattern<RingOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct RingLowering : public LoweringPattern<RingOp> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(RingOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(RingOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     int64_t stages = *op.getStages().getConstant();
     Value slot = b.remConstant(adaptor.getCount(), stages);
     Value phase = b.remConstant(b.divConstant(adaptor.getCount(), stages), 2);
-    rewriter.replaceOp(op, {slot, phase});
-    return success();
+    return SmallVector<Value>{slot, phase};
   }
 };
 } // namespace

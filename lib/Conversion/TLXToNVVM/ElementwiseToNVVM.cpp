@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "InlinePTX.h"
-#include "LoweringBuilder.h"
+#include "LoweringPattern.h"
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
 
@@ -24,12 +24,13 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
 namespace {
-struct ConstantLowering : public OpConversionPattern<arith::ConstantOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct ConstantLowering
+    : public LoweringPattern<arith::ConstantOp,
+                             TileAdaptor<arith::ConstantOp>> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(arith::ConstantOp op, OneToNOpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  Replacement lower(arith::ConstantOp op, Adaptor,
+                    LoweringBuilder &b) const override {
     auto tile = dyn_cast<RankedTensorType>(op.getType());
     auto value = dyn_cast<SplatElementsAttr>(op.getValue());
     if (!tile) {
@@ -39,12 +40,10 @@ struct ConstantLowering : public OpConversionPattern<arith::ConstantOp> {
       return op.emitOpError("expected a tile constant of equal elements, since "
                             "others have no place to come from");
     }
-    LoweringBuilder b(rewriter, op.getLoc());
     Value scalar = b.create<arith::ConstantOp>(
         cast<TypedAttr>(value.getSplatValue<Attribute>()));
     SmallVector<Value> scalars(getLayout(tile).getNumRegisters(), scalar);
-    rewriter.replaceOpWithMultiple(op, {packTile(b, tile, scalars)});
-    return success();
+    return packTile(b, tile, scalars);
   }
 };
 
@@ -91,18 +90,17 @@ struct ElementwiseLowering : public ConversionPattern {
 
 /// f32 to packed pairs of bf16 or f16 (`cvt.rn`, PTX ISA 9.7.9.21). A scalar
 /// `fptrunc` would be moved past phis by LLVM, which then carries f32.
-struct TruncFLowering : public OpConversionPattern<arith::TruncFOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct TruncFLowering
+    : public LoweringPattern<arith::TruncFOp, TileAdaptor<arith::TruncFOp>> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(arith::TruncFOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  Replacement lower(arith::TruncFOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     auto source = dyn_cast<RankedTensorType>(op.getIn().getType());
     auto result = dyn_cast<RankedTensorType>(op.getType());
     if (!source || !source.getElementType().isF32() || !isPacked(result)) {
-      return rewriter.notifyMatchFailure(op, "not f32 to packed pairs");
+      return failure(); // Not f32 to packed pairs.
     }
-    LoweringBuilder b(rewriter, op.getLoc());
     Type pair = VectorType::get(2, result.getElementType());
     SmallVector<Value> registers;
     ValueRange in = adaptor.getIn();
@@ -115,28 +113,25 @@ struct TruncFLowering : public OpConversionPattern<arith::TruncFOp> {
                     pair, in[i + 1], in[i], Value(),
                     NVVM::FPRoundingMode::RN)));
     }
-    rewriter.replaceOpWithMultiple(op, {registers});
-    return success();
+    return registers;
   }
 };
 
-struct Log2Lowering : public OpConversionPattern<math::Log2Op> {
-  using OpConversionPattern::OpConversionPattern;
+struct Log2Lowering
+    : public LoweringPattern<math::Log2Op, TileAdaptor<math::Log2Op>> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(math::Log2Op op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  Replacement lower(math::Log2Op op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     ValueRange in = adaptor.getOperand();
     if (!in.front().getType().isF32() ||
         !bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn)) {
       return op.emitOpError("expected f32 with fastmath<afn>, since the "
                             "hardware only approximates log2");
     }
-    LoweringBuilder b(rewriter, op.getLoc());
     SmallVector<Value> results =
         llvm::map_to_vector(in, [&](Value x) { return buildLog2(b, x); });
-    rewriter.replaceOpWithMultiple(op, {results});
-    return success();
+    return results;
   }
 };
 } // namespace

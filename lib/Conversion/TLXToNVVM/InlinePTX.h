@@ -23,14 +23,32 @@ namespace mlir::jfa::tlx {
 /// op of the NVVM dialect passes a time hint, which measured slower.
 void buildBarrierWait(LoweringBuilder &builder, Value address, Value parity);
 
-/// One `wgmma.mma_async` with A in registers (PTX ISA 9.7.15.5):
-/// `accumulators += a * B`, or `= a * B` without `accumulate`.
-/// `a` are four registers of packed pairs, `descriptor` is B's.
-SmallVector<Value> buildDotRegisterA(LoweringBuilder &builder,
-                                     ArrayRef<Value> a, Value descriptor,
-                                     ArrayRef<Value> accumulators,
-                                     bool accumulate, int64_t n, Type element,
-                                     bool transposeB);
+/// `wgmma.mma_async` along K (PTX ISA 9.7.15.5): the instructions that make one
+/// product of 64 rows, all on the same accumulators.
+struct DotInstructions {
+  /// Of A and B.
+  Type element;
+  int64_t n;
+  /// Whether to add to the accumulators; otherwise they are overwritten.
+  bool accumulate;
+  /// Whether an operand in shared memory is contiguous along M or N.
+  bool transposeA = false, transposeB = false;
+  /// A in registers: four packed pairs for each instruction.
+  SmallVector<Value> aRegisters;
+  /// A in shared memory: its descriptor, and where each instruction's part
+  /// begins after it, in bytes.
+  Value aDescriptor;
+  SmallVector<int64_t> aOffsets;
+  Value bDescriptor;
+  SmallVector<int64_t> bOffsets;
+};
+
+/// Builds `dot` on `accumulators` and returns them after it. One inline
+/// assembly for all of K: an op for each instruction would carry every
+/// accumulator through the compiler once for each.
+SmallVector<Value> buildDot(LoweringBuilder &builder,
+                            const DotInstructions &dot,
+                            ArrayRef<Value> accumulators);
 
 /// `wgmma.wait_group pending` (PTX ISA 9.7.15.7.3). The results are
 /// `accumulators` after the wait; nothing else orders their uses after it, nor

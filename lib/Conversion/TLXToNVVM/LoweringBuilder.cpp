@@ -146,11 +146,15 @@ void LoweringBuilder::guarded(Value condition, function_ref<void()> body) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-Value LoweringBuilder::sharedAddress(Operation *anchor, int64_t offset) {
+Value LoweringBuilder::sharedAddress(int64_t offset) {
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext(), 3);
   Value base = create<LLVM::AddressOfOp>(pointer, kSharedMemoryName);
   Value address = create<LLVM::PtrToIntOp>(builder.getI32Type(), base);
   return addConstant(address, offset);
+}
+
+Value LoweringBuilder::barrierAddress(Value array, Value index) {
+  return index ? add(array, mulConstant(index, kBarrierBytes)) : array;
 }
 
 Value LoweringBuilder::sharedPointer(Value address) {

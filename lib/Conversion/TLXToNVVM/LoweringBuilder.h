@@ -33,6 +33,9 @@ struct TaskThreads {
 /// of tasks.
 FailureOr<TaskThreads> getTaskThreads(Operation *op);
 
+/// Bytes of an mbarrier (PTX ISA 9.7.13.15.1).
+inline constexpr int64_t kBarrierBytes = 8;
+
 /// The name of the CTA's dynamic shared memory.
 inline constexpr StringLiteral kSharedMemoryName = "tlx_shared_memory";
 
@@ -70,9 +73,10 @@ public:
   /// Lets the threads of the task's replica wait for each other.
   void syncTask(const TaskThreads &task);
 
-  /// The address of byte `offset` of the CTA's shared memory. `anchor` is an op
-  /// of the module that declares it.
-  Value sharedAddress(Operation *anchor, int64_t offset);
+  /// The address of byte `offset` of the CTA's shared memory.
+  Value sharedAddress(int64_t offset);
+  /// The address of mbarrier `index` (null: the first) of an array.
+  Value barrierAddress(Value array, Value index);
   /// An address as a pointer.
   Value sharedPointer(Value address);
 

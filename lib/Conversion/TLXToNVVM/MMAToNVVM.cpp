@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // One product is a sequence of wgmma.mma_async, one for every 64 rows of a
-// warpgroup and 16 of K, between a fence and a commit.
+// warpgroup and 16 of K, between a fence and a commit. It does not go through
+// nvvm.wgmma.mma_async: docs/Rationale.md says why.
 //
 //===----------------------------------------------------------------------===//
 
 #include "InlinePTX.h"
-#include "LoweringBuilder.h"
+#include "LoweringPattern.h"
 #include "WgmmaDescriptor.h"
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
@@ -67,12 +68,6 @@ static Value buildDescriptor(LoweringBuilder &b, const SharedOperand &operand,
   return b.create<arith::OrIOp>(low, b.i64(operand.getFixedBits()));
 }
 
-/// The descriptor `bytes` further on.
-static Value advance(LoweringBuilder &b, Value descriptor, int64_t bytes) {
-  return bytes == 0 ? descriptor
-                    : b.create<arith::AddIOp>(descriptor, b.i64(bytes >> 4));
-}
-
 //===----------------------------------------------------------------------===//
 // AsyncDotOp
 //===----------------------------------------------------------------------===//
@@ -126,22 +121,28 @@ public:
   /// All instructions of step `step` along M. `accumulators` is empty for a
   /// product without C.
   SmallVector<Value> buildStep(int64_t step, ArrayRef<Value> accumulators) {
-    SmallVector<Value> result = llvm::to_vector(accumulators);
+    DotInstructions dot;
+    dot.element = op.getB().getType().getElementType();
+    dot.n = shape[1];
+    dot.accumulate = !accumulators.empty();
+    dot.bDescriptor = rhsDescriptor;
+    dot.transposeB = !rhs.kMajor;
+    for (int64_t k = 0; k < depth; k += kDepth) {
+      dot.bOffsets.push_back(rhs.getOffset(0, k));
+    }
     if (lhs) {
-      return buildShared(step, result);
+      addShared(dot, step);
+    } else {
+      int64_t count = depth / kDepth * 4;
+      llvm::append_range(
+          dot.aRegisters,
+          ArrayRef(registers).slice(size_t(step * count), size_t(count)));
     }
-    bool accumulate = !result.empty();
-    if (!accumulate) {
-      result.assign(shape[1] / 2, b.f32(0.0));
+    if (dot.accumulate) {
+      return buildDot(b, dot, accumulators);
     }
-    int64_t steps = depth / kDepth;
-    for (int64_t k = 0; k < steps; ++k) {
-      ArrayRef<Value> a = ArrayRef(registers).slice((step * steps + k) * 4, 4);
-      result = buildDotRegisterA(
-          b, a, advance(b, rhsDescriptor, rhs.getOffset(0, k * kDepth)), result,
-          accumulate || k > 0, shape[1], getElement(), !rhs.kMajor);
-    }
-    return result;
+    Value undefined = b.create<LLVM::UndefOp>(b.builder.getF32Type());
+    return buildDot(b, dot, SmallVector<Value>(shape[1] / 2, undefined));
   }
 
 private:
@@ -149,52 +150,13 @@ private:
     return *op.getB().getType().getShape()[0].getConstant();
   }
 
-  Type getElement() { return op.getB().getType().getElementType(); }
-
-  SmallVector<Value> buildShared(int64_t step,
-                                 const SmallVector<Value> &accumulators) {
-    MLIRContext *context = b.builder.getContext();
-    SmallVector<Type> types(shape[1] / 2, b.builder.getF32Type());
-    Type type = LLVM::LLVMStructType::getLiteral(context, types);
-    Value result = b.create<LLVM::UndefOp>(type);
-    for (auto [i, value] : llvm::enumerate(accumulators)) {
-      result = b.create<LLVM::InsertValueOp>(result, value, i);
-    }
+  void addShared(DotInstructions &dot, int64_t step) {
+    dot.aDescriptor = lhsDescriptor;
+    dot.transposeA = !lhs->kMajor;
     int64_t row = step * task.threadsPerReplica / 128 * kRows;
     for (int64_t k = 0; k < depth; k += kDepth) {
-      bool accumulate = !accumulators.empty() || k > 0;
-      result = buildInstruction(
-          type, result, advance(b, lhsDescriptor, lhs->getOffset(row, k)),
-          advance(b, rhsDescriptor, rhs.getOffset(0, k)), accumulate);
+      dot.aOffsets.push_back(lhs->getOffset(row, k));
     }
-    SmallVector<Value> values;
-    for (size_t i = 0; i < types.size(); ++i) {
-      values.push_back(b.create<LLVM::ExtractValueOp>(result, i));
-    }
-    return values;
-  }
-
-  Value buildInstruction(Type type, Value accumulators, Value a, Value bDesc,
-                         bool accumulate) {
-    MLIRContext *context = b.builder.getContext();
-    auto element =
-        getElement().isBF16() ? NVVM::WGMMATypes::bf16 : NVVM::WGMMATypes::f16;
-    auto scale = NVVM::WGMMAScaleInAttr::get(context, NVVM::WGMMAScaleIn::one);
-    // NVVM calls an operand whose K is contiguous a row-major A and a
-    // column-major B.
-    auto layoutA = lhs->kMajor ? NVVM::MMALayout::row : NVVM::MMALayout::col;
-    auto layoutB = rhs.kMajor ? NVVM::MMALayout::col : NVVM::MMALayout::row;
-    return b.create<NVVM::WgmmaMmaAsyncOp>(
-        type, accumulators, a, bDesc,
-        NVVM::MMAShapeAttr::get(context, kRows, shape[1], kDepth),
-        NVVM::WGMMATypesAttr::get(context, element),
-        NVVM::WGMMATypesAttr::get(context, element),
-        NVVM::WGMMATypesAttr::get(context, NVVM::WGMMATypes::f32),
-        NVVM::WGMMAScaleOutAttr::get(context, accumulate
-                                                  ? NVVM::WGMMAScaleOut::one
-                                                  : NVVM::WGMMAScaleOut::zero),
-        scale, scale, NVVM::MMALayoutAttr::get(context, layoutA),
-        NVVM::MMALayoutAttr::get(context, layoutB), NVVM::MMAIntOverflowAttr());
   }
 
   LoweringBuilder &b;
@@ -208,18 +170,13 @@ private:
   SmallVector<Value> registers;
 };
 
-struct AsyncDotLowering : public OpConversionPattern<AsyncDotOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct AsyncDotLowering
+    : public TaskLoweringPattern<AsyncDotOp, TileAdaptor<AsyncDotOp>> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(AsyncDotOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(task)) {
-      return failure();
-    }
-    LoweringBuilder b(rewriter, op.getLoc());
-    DotBuilder dot(b, op, *task);
+  Replacement lower(AsyncDotOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    DotBuilder dot(b, op, task);
     bool inRegisters = isa<RankedTensorType>(op.getA().getType());
     ValueRange a = adaptor.getA();
     if (failed(dot.prepare(inRegisters ? a : ValueRange(),
@@ -239,18 +196,16 @@ struct AsyncDotLowering : public OpConversionPattern<AsyncDotOp> {
                         ArrayRef(accumulators).slice(step * perStep, perStep)));
     }
     b.create<NVVM::WgmmaGroupSyncAlignedOp>();
-    rewriter.replaceOpWithMultiple(op, {ValueRange(result)});
-    return success();
+    return result;
   }
 };
 
-struct AsyncDotWaitLowering : public OpConversionPattern<AsyncDotWaitOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct AsyncDotWaitLowering
+    : public LoweringPattern<AsyncDotWaitOp, TileAdaptor<AsyncDotWaitOp>> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(AsyncDotWaitOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(AsyncDotWaitOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     SmallVector<Value> accumulators, kept;
     for (ValueRange product : adaptor.getProducts()) {
       llvm::append_range(accumulators, product);
@@ -258,16 +213,7 @@ struct AsyncDotWaitLowering : public OpConversionPattern<AsyncDotWaitOp> {
     for (ValueRange tile : adaptor.getKept()) {
       llvm::append_range(kept, tile);
     }
-    SmallVector<Value> done =
-        buildDotWait(b, op.getPending(), accumulators, kept);
-    SmallVector<SmallVector<Value>> results;
-    ArrayRef<Value> rest = done;
-    for (ValueRange product : adaptor.getProducts()) {
-      results.emplace_back(rest.take_front(product.size()));
-      rest = rest.drop_front(product.size());
-    }
-    rewriter.replaceOpWithMultiple(op, std::move(results));
-    return success();
+    return buildDotWait(b, op.getPending(), accumulators, kept);
   }
 };
 } // namespace

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LoweringBuilder.h"
+#include "LoweringPattern.h"
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
 #include "jfa/Dialect/TLX/IR/SharedLayout.h"
@@ -81,46 +81,38 @@ static SmallVector<Value> threadCoordinates(LoweringBuilder &b,
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct LocalAllocLowering : public OpConversionPattern<LocalAllocOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LocalAllocLowering : public LoweringPattern<LocalAllocOp> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(LocalAllocOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  Replacement lower(LocalAllocOp op, Adaptor,
+                    LoweringBuilder &b) const override {
     if (!op.getOffset()) {
       return op.emitOpError(
           "expected an offset; run tlx-allocate-memory first");
     }
-    LoweringBuilder b(rewriter, op.getLoc());
-    rewriter.replaceOp(op, b.sharedAddress(op, *op.getOffset()));
-    return success();
+    return SmallVector<Value>{b.sharedAddress(*op.getOffset())};
   }
 };
 
-struct LocalViewLowering : public OpConversionPattern<LocalViewOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LocalViewLowering : public LoweringPattern<LocalViewOp> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(LocalViewOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(LocalViewOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     FailureOr<int64_t> bytes = op.getView().getType().getSizeInBytes();
     if (failed(bytes)) {
       return failure();
     }
     Value offset = b.mulConstant(adaptor.getIndex(), *bytes);
-    rewriter.replaceOp(op, b.add(adaptor.getSource(), offset));
-    return success();
+    return SmallVector<Value>{b.add(adaptor.getSource(), offset)};
   }
 };
 
-struct LocalSliceLowering : public OpConversionPattern<LocalSliceOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LocalSliceLowering : public LoweringPattern<LocalSliceOp> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(LocalSliceOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(LocalSliceOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     FailureOr<SharedLayout> layout = getSharedLayout(
         op.getView().getType(), [&] { return op.emitOpError(); });
     if (failed(layout)) {
@@ -129,8 +121,7 @@ struct LocalSliceLowering : public OpConversionPattern<LocalSliceOp> {
     Value rows = b.mulConstant(adaptor.getOffsets()[0], layout->rowPitchBytes);
     Value panel = b.divConstant(adaptor.getOffsets()[1], layout->panelColumns);
     Value columns = b.mulConstant(panel, layout->panelStrideBytes);
-    rewriter.replaceOp(op, b.add(adaptor.getSource(), b.add(rows, columns)));
-    return success();
+    return SmallVector<Value>{b.add(adaptor.getSource(), b.add(rows, columns))};
   }
 };
 
@@ -151,58 +142,52 @@ struct SameAddressLowering : public OpConversionPattern<Op> {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-struct LocalLoadLowering : public OpConversionPattern<LocalLoadOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LocalLoadLowering
+    : public TaskLoweringPattern<LocalLoadOp, TileAdaptor<LocalLoadOp>> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(LocalLoadOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  Replacement lower(LocalLoadOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
     MemDescType buffer = op.getSource().getType();
     RankedTensorType tile = op.getTile().getType();
     FailureOr<SharedLayout> layout =
         getSharedLayout(buffer, [&] { return op.emitOpError(); });
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(layout) || failed(task)) {
+    if (failed(layout)) {
       return failure();
     }
-    LoweringBuilder b(rewriter, op.getLoc());
     ElementAddress address(b, buffer, *layout, adaptor.getSource().front());
-    SmallVector<Value> thread = threadCoordinates(b, tile, *task), scalars;
+    SmallVector<Value> thread = threadCoordinates(b, tile, task), scalars;
     int64_t registers = getLayout(tile).getNumRegisters();
     for (int64_t i = 0; i < registers; ++i) {
       Value pointer = b.sharedPointer(address.get(
           thread, getRegisterOffset(getLayout(tile), tile.getRank(), i)));
       scalars.push_back(b.create<LLVM::LoadOp>(tile.getElementType(), pointer));
     }
-    rewriter.replaceOpWithMultiple(op, {packTile(b, tile, scalars)});
-    return success();
+    return packTile(b, tile, scalars);
   }
 };
 
-struct LocalStoreLowering : public OpConversionPattern<LocalStoreOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LocalStoreLowering
+    : public TaskLoweringPattern<LocalStoreOp, TileAdaptor<LocalStoreOp>> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(LocalStoreOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  Replacement lower(LocalStoreOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
     MemDescType buffer = op.getDestination().getType();
     RankedTensorType tile = op.getTile().getType();
     FailureOr<SharedLayout> layout =
         getSharedLayout(buffer, [&] { return op.emitOpError(); });
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(layout) || failed(task)) {
+    if (failed(layout)) {
       return failure();
     }
-    LoweringBuilder b(rewriter, op.getLoc());
     ElementAddress address(b, buffer, *layout,
                            adaptor.getDestination().front());
-    if (canStoreMatrices(buffer, tile, *layout, *task)) {
-      storeMatrices(b, tile, *task, address, adaptor.getTile());
+    if (canStoreMatrices(buffer, tile, *layout, task)) {
+      storeMatrices(b, tile, task, address, adaptor.getTile());
     } else {
-      storeElements(b, tile, *task, address, adaptor.getTile());
+      storeElements(b, tile, task, address, adaptor.getTile());
     }
-    rewriter.eraseOp(op);
-    return success();
+    return SmallVector<Value>();
   }
 
 private:
@@ -255,18 +240,16 @@ private:
   }
 };
 
-struct FenceAsyncSharedLowering
-    : public OpConversionPattern<FenceAsyncSharedOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct FenceAsyncSharedLowering : public LoweringPattern<FenceAsyncSharedOp> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(FenceAsyncSharedOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<NVVM::FenceProxyOp>(
-        op, NVVM::ProxyKind::async_shared,
-        NVVM::SharedSpaceAttr::get(rewriter.getContext(),
+  Replacement lower(FenceAsyncSharedOp op, Adaptor,
+                    LoweringBuilder &b) const override {
+    b.create<NVVM::FenceProxyOp>(
+        NVVM::ProxyKind::async_shared,
+        NVVM::SharedSpaceAttr::get(op.getContext(),
                                    NVVM::SharedSpace::shared_cta));
-    return success();
+    return SmallVector<Value>();
   }
 };
 } // namespace

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LoweringBuilder.h"
+#include "LoweringPattern.h"
 
 #include "jfa/Dialect/TLX/IR/TensorMapRecipe.h"
 
@@ -53,27 +53,22 @@ hardwareCoordinates(LoweringBuilder &b, Op op, typename Op::Adaptor adaptor) {
 }
 
 namespace {
-struct LoadLowering : public OpConversionPattern<AsyncDescriptorLoadOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct LoadLowering : public TaskLoweringPattern<AsyncDescriptorLoadOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(AsyncDescriptorLoadOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
-    FailureOr<TaskThreads> task = getTaskThreads(op);
+  Replacement lower(AsyncDescriptorLoadOp op, Adaptor adaptor,
+                    LoweringBuilder &b,
+                    const TaskThreads &task) const override {
     FailureOr<SmallVector<Value>> coordinates =
         hardwareCoordinates(b, op, adaptor);
-    if (failed(task) || failed(coordinates)) {
+    if (failed(coordinates)) {
       return failure();
     }
-    Value barrier = adaptor.getBarrier();
-    if (Value index = adaptor.getIndex()) {
-      barrier = b.add(barrier, b.mulConstant(index, 8));
-    }
-    b.guarded(b.isLeader(*task), [&] {
+    Value barrier = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
+    b.guarded(b.isLeader(task), [&] {
       // shared::cluster with the CTA's own address: the form that every
       // version of PTX for sm_90 has.
-      auto pointer = LLVM::LLVMPointerType::get(rewriter.getContext(), 7);
+      auto pointer = LLVM::LLVMPointerType::get(op.getContext(), 7);
       Value destination = b.create<LLVM::AddrSpaceCastOp>(
           pointer, b.sharedPointer(adaptor.getDestination()));
       b.create<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(
@@ -82,109 +77,95 @@ struct LoadLowering : public OpConversionPattern<AsyncDescriptorLoadOp> {
           /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
           NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
     });
-    rewriter.eraseOp(op);
-    return success();
+    return SmallVector<Value>();
   }
 };
 
 /// Lets the task's threads meet, then starts a copy out of shared memory as a
 /// group of its own.
-template <typename Op, typename BuildCopy>
-LogicalResult lowerWrite(Op op, typename Op::Adaptor adaptor,
-                         ConversionPatternRewriter &rewriter,
-                         BuildCopy buildCopy) {
-  LoweringBuilder b(rewriter, op.getLoc());
-  FailureOr<TaskThreads> task = getTaskThreads(op);
-  FailureOr<SmallVector<Value>> coordinates =
-      hardwareCoordinates(b, op, adaptor);
-  if (failed(task) || failed(coordinates)) {
-    return failure();
+template <typename Op>
+class WriteLowering : public TaskLoweringPattern<Op> {
+public:
+  using TaskLoweringPattern<Op>::TaskLoweringPattern;
+  using Adaptor = typename Op::Adaptor;
+
+  Replacement lower(Op op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const final {
+    FailureOr<SmallVector<Value>> coordinates =
+        hardwareCoordinates(b, op, adaptor);
+    if (failed(coordinates)) {
+      return failure();
+    }
+    b.syncTask(task);
+    b.guarded(b.isLeader(task), [&] {
+      buildCopy(b, adaptor.getMap(), b.sharedPointer(adaptor.getSource()),
+                *coordinates);
+      b.create<NVVM::CpAsyncBulkCommitGroupOp>();
+    });
+    return SmallVector<Value>();
   }
-  b.syncTask(*task);
-  b.guarded(b.isLeader(*task), [&] {
-    buildCopy(b, b.sharedPointer(adaptor.getSource()), *coordinates);
-    b.create<NVVM::CpAsyncBulkCommitGroupOp>();
-  });
-  rewriter.eraseOp(op);
-  return success();
-}
 
-struct StoreLowering : public OpConversionPattern<AsyncDescriptorStoreOp> {
-  using OpConversionPattern::OpConversionPattern;
+private:
+  virtual void buildCopy(LoweringBuilder &b, Value map, Value source,
+                         ValueRange coordinates) const = 0;
+};
 
-  LogicalResult
-  matchAndRewrite(AsyncDescriptorStoreOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    return lowerWrite(op, adaptor, rewriter,
-                      [&](LoweringBuilder &b, Value source, ValueRange at) {
-                        b.create<NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp>(
-                            adaptor.getMap(), source, at,
-                            /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
-                            /*predicate=*/Value());
-                      });
+struct StoreLowering : public WriteLowering<AsyncDescriptorStoreOp> {
+  using WriteLowering::WriteLowering;
+
+  void buildCopy(LoweringBuilder &b, Value map, Value source,
+                 ValueRange coordinates) const override {
+    b.create<NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp>(
+        map, source, coordinates, /*l2CacheHint=*/Value(),
+        NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
   }
 };
 
-struct ReduceLowering : public OpConversionPattern<AsyncDescriptorReduceOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct ReduceLowering : public WriteLowering<AsyncDescriptorReduceOp> {
+  using WriteLowering::WriteLowering;
 
-  LogicalResult
-  matchAndRewrite(AsyncDescriptorReduceOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    return lowerWrite(op, adaptor, rewriter,
-                      [&](LoweringBuilder &b, Value source, ValueRange at) {
-                        b.create<NVVM::CpAsyncBulkTensorReduceOp>(
-                            adaptor.getMap(), source, NVVM::TMAReduxKind::ADD,
-                            NVVM::TMAStoreMode::TILE, at,
-                            /*l2CacheHint=*/Value());
-                      });
+  void buildCopy(LoweringBuilder &b, Value map, Value source,
+                 ValueRange coordinates) const override {
+    b.create<NVVM::CpAsyncBulkTensorReduceOp>(
+        map, source, NVVM::TMAReduxKind::ADD, NVVM::TMAStoreMode::TILE,
+        coordinates, /*l2CacheHint=*/Value());
   }
 };
 
 struct StoreWaitLowering
-    : public OpConversionPattern<AsyncDescriptorStoreWaitOp> {
-  using OpConversionPattern::OpConversionPattern;
+    : public TaskLoweringPattern<AsyncDescriptorStoreWaitOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(AsyncDescriptorStoreWaitOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(task)) {
-      return failure();
-    }
-    LoweringBuilder b(rewriter, op.getLoc());
-    b.guarded(b.isLeader(*task), [&] {
+  Replacement lower(AsyncDescriptorStoreWaitOp op, Adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    b.guarded(b.isLeader(task), [&] {
       b.create<NVVM::CpAsyncBulkWaitGroupOp>(
           op.getPending(),
-          op.getWritten() ? UnitAttr() : rewriter.getUnitAttr());
+          op.getWritten() ? UnitAttr() : UnitAttr::get(op.getContext()));
     });
-    b.syncTask(*task);
-    rewriter.eraseOp(op);
-    return success();
+    b.syncTask(task);
+    return SmallVector<Value>();
   }
 };
 
 struct PrefetchLowering
-    : public OpConversionPattern<AsyncDescriptorPrefetchOp> {
-  using OpConversionPattern::OpConversionPattern;
+    : public TaskLoweringPattern<AsyncDescriptorPrefetchOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(AsyncDescriptorPrefetchOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
-    FailureOr<TaskThreads> task = getTaskThreads(op);
+  Replacement lower(AsyncDescriptorPrefetchOp op, Adaptor adaptor,
+                    LoweringBuilder &b,
+                    const TaskThreads &task) const override {
     FailureOr<SmallVector<Value>> coordinates =
         hardwareCoordinates(b, op, adaptor);
-    if (failed(task) || failed(coordinates)) {
+    if (failed(coordinates)) {
       return failure();
     }
-    b.guarded(b.isLeader(*task), [&] {
+    b.guarded(b.isLeader(task), [&] {
       b.create<NVVM::CpAsyncBulkTensorPrefetchOp>(
           adaptor.getMap(), *coordinates, /*im2colOffsets=*/ValueRange(),
           NVVM::TMALoadMode::TILE, /*l2CacheHint=*/Value());
     });
-    rewriter.eraseOp(op);
-    return success();
+    return SmallVector<Value>();
   }
 };
 } // namespace

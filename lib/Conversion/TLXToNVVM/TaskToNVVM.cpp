@@ -10,42 +10,29 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LoweringBuilder.h"
+#include "LoweringPattern.h"
 
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
 namespace {
-struct ReplicaIdLowering : public OpConversionPattern<AsyncTaskReplicaIdOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct ReplicaIdLowering : public TaskLoweringPattern<AsyncTaskReplicaIdOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(AsyncTaskReplicaIdOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(task)) {
-      return failure();
-    }
-    rewriter.replaceOp(op,
-                       LoweringBuilder(rewriter, op.getLoc()).replica(*task));
-    return success();
+  Replacement lower(AsyncTaskReplicaIdOp op, Adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    return SmallVector<Value>{b.replica(task)};
   }
 };
 
-struct TaskBarrierLowering : public OpConversionPattern<TaskBarrierOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct TaskBarrierLowering : public TaskLoweringPattern<TaskBarrierOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(TaskBarrierOp op, OpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(task)) {
-      return failure();
-    }
-    LoweringBuilder(rewriter, op.getLoc()).syncTask(*task);
-    rewriter.eraseOp(op);
-    return success();
+  Replacement lower(TaskBarrierOp op, Adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    b.syncTask(task);
+    return SmallVector<Value>();
   }
 };
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LoweringBuilder.h"
+#include "LoweringPattern.h"
 #include "RegisterMap.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -91,13 +91,12 @@ static LogicalResult reduceThreads(LoweringBuilder &b, ReduceOp op,
 }
 
 namespace {
-struct ReduceLowering : public OpConversionPattern<ReduceOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct ReduceLowering
+    : public LoweringPattern<ReduceOp, TileAdaptor<ReduceOp>> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(ReduceOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(ReduceOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     RankedTensorType source = op.getSource().getType();
     SmallVector<Value> sums = reduceRegisters(
         b, op.getKind(), source, unpackTile(b, source, adaptor.getSource()),
@@ -107,19 +106,16 @@ struct ReduceLowering : public OpConversionPattern<ReduceOp> {
     if (sums.empty() || failed(reduceThreads(b, op, sums))) {
       return failure();
     }
-    rewriter.replaceOpWithMultiple(
-        op, {packTile(b, op.getResult().getType(), sums)});
-    return success();
+    return packTile(b, op.getResult().getType(), sums);
   }
 };
 
-struct PartialReduceLowering : public OpConversionPattern<PartialReduceOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct PartialReduceLowering
+    : public LoweringPattern<PartialReduceOp, TileAdaptor<PartialReduceOp>> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(PartialReduceOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(PartialReduceOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     RankedTensorType source = op.getSource().getType();
     // Each thread is one group, so all its elements along the dimension meet.
     SmallVector<Value> sums = reduceRegisters(
@@ -129,9 +125,7 @@ struct PartialReduceLowering : public OpConversionPattern<PartialReduceOp> {
     if (sums.empty()) {
       return failure();
     }
-    rewriter.replaceOpWithMultiple(
-        op, {packTile(b, op.getResult().getType(), sums)});
-    return success();
+    return packTile(b, op.getResult().getType(), sums);
   }
 };
 
@@ -142,11 +136,9 @@ struct PartialReduceLowering : public OpConversionPattern<PartialReduceOp> {
 /// Takes each register of the result from the source's register whose offset
 /// `project` derives.
 template <typename Op>
-static LogicalResult lowerSelection(
-    Op op, typename Op::template GenericAdaptor<ArrayRef<ValueRange>> adaptor,
-    ConversionPatternRewriter &rewriter,
-    function_ref<void(SmallVector<int64_t> &)> project) {
-  LoweringBuilder b(rewriter, op.getLoc());
+static Replacement
+lowerSelection(Op op, TileAdaptor<Op> adaptor, LoweringBuilder &b,
+               function_ref<void(SmallVector<int64_t> &)> project) {
   RankedTensorType source = op.getSource().getType();
   RankedTensorType result = op.getResult().getType();
   SmallVector<Value> scalars = unpackTile(b, source, adaptor.getSource());
@@ -163,36 +155,33 @@ static LogicalResult lowerSelection(
     }
     selected.push_back(scalars[*reg]);
   }
-  rewriter.replaceOpWithMultiple(op, {packTile(b, result, selected)});
-  return success();
+  return packTile(b, result, selected);
 }
 
-struct ExpandDimsLowering : public OpConversionPattern<ExpandDimsOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct ExpandDimsLowering
+    : public LoweringPattern<ExpandDimsOp, TileAdaptor<ExpandDimsOp>> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(ExpandDimsOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    return lowerSelection(op, adaptor, rewriter,
-                          [&](SmallVector<int64_t> &offset) {
-                            offset.erase(offset.begin() + op.getDim());
-                          });
+  Replacement lower(ExpandDimsOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
+    return lowerSelection(op, adaptor, b, [&](SmallVector<int64_t> &offset) {
+      offset.erase(offset.begin() + op.getDim());
+    });
   }
 };
 
-struct BroadcastLowering : public OpConversionPattern<BroadcastOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct BroadcastLowering
+    : public LoweringPattern<BroadcastOp, TileAdaptor<BroadcastOp>> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(BroadcastOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  Replacement lower(BroadcastOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     RankedTensorType source = op.getSource().getType();
-    return lowerSelection(op, adaptor, rewriter,
-                          [&](SmallVector<int64_t> &offset) {
-                            for (auto [dim, value] : llvm::enumerate(offset)) {
-                              value = source.getDimSize(dim) == 1 ? 0 : value;
-                            }
-                          });
+    return lowerSelection(op, adaptor, b, [&](SmallVector<int64_t> &offset) {
+      for (auto [dim, value] : llvm::enumerate(offset)) {
+        value = source.getDimSize(dim) == 1 ? 0 : value;
+      }
+    });
   }
 };
 
@@ -200,60 +189,45 @@ struct BroadcastLowering : public OpConversionPattern<BroadcastOp> {
 // Sources
 //===----------------------------------------------------------------------===//
 
-struct SplatLowering : public OpConversionPattern<SplatOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct SplatLowering : public LoweringPattern<SplatOp, TileAdaptor<SplatOp>> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(SplatOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(SplatOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     RankedTensorType tile = op.getResult().getType();
     SmallVector<Value> scalars(getLayout(tile).getNumRegisters(),
                                adaptor.getScalar().front());
-    rewriter.replaceOpWithMultiple(op, {packTile(b, tile, scalars)});
-    return success();
+    return packTile(b, tile, scalars);
   }
 };
 
-struct IotaLowering : public OpConversionPattern<IotaOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct IotaLowering : public TaskLoweringPattern<IotaOp, TileAdaptor<IotaOp>> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(IotaOp op, OneToNOpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(task)) {
-      return failure();
-    }
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(IotaOp op, Adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
     RankedTensorType tile = op.getResult().getType();
     LayoutAttr layout = getLayout(tile);
-    Value thread = threadCoordinate(b, layout, *task, op.getDim());
+    Value thread = threadCoordinate(b, layout, task, op.getDim());
     SmallVector<Value> scalars;
     for (int64_t i = 0; i < layout.getNumRegisters(); ++i) {
       int64_t offset =
           getRegisterOffset(layout, tile.getRank(), i)[op.getDim()];
       scalars.push_back(b.addConstant(thread, offset));
     }
-    rewriter.replaceOpWithMultiple(op, {packTile(b, tile, scalars)});
-    return success();
+    return packTile(b, tile, scalars);
   }
 };
 
-struct PrefixMaskLowering : public OpConversionPattern<PrefixMaskOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct PrefixMaskLowering
+    : public TaskLoweringPattern<PrefixMaskOp, TileAdaptor<PrefixMaskOp>> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(PrefixMaskOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(task)) {
-      return failure();
-    }
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(PrefixMaskOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
     RankedTensorType tile = op.getResult().getType();
     LayoutAttr layout = getLayout(tile);
-    Value thread = threadCoordinate(b, layout, *task, op.getDim());
+    Value thread = threadCoordinate(b, layout, task, op.getDim());
     // The limit as this thread's registers see it, which leaves a comparison
     // with a constant for each. No limit below 0 differs from 0, so that the
     // subtraction cannot wrap.
@@ -276,8 +250,7 @@ struct PrefixMaskLowering : public OpConversionPattern<PrefixMaskOp> {
       masks.push_back(b.create<arith::CmpIOp>(arith::CmpIPredicate::sgt,
                                               limits[*reg], b.i32(along)));
     }
-    rewriter.replaceOpWithMultiple(op, {masks});
-    return success();
+    return masks;
   }
 };
 
@@ -285,52 +258,46 @@ struct PrefixMaskLowering : public OpConversionPattern<PrefixMaskOp> {
 // ConvertLayoutOp
 //===----------------------------------------------------------------------===//
 
-struct ConvertLayoutLowering : public OpConversionPattern<ConvertLayoutOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct ConvertLayoutLowering
+    : public TaskLoweringPattern<ConvertLayoutOp,
+                                 TileAdaptor<ConvertLayoutOp>> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(ConvertLayoutOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
+  Replacement lower(ConvertLayoutOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
     RankedTensorType source = op.getSource().getType();
     RankedTensorType result = op.getResult().getType();
     // The same threads hold the same elements, in other registers.
     if (getLayout(source).getThreads() == getLayout(result).getThreads()) {
-      return lowerSelection(op, adaptor, rewriter,
-                            [](SmallVector<int64_t> &) {});
-    }
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(task)) {
-      return failure();
+      return lowerSelection(op, adaptor, b, [](SmallVector<int64_t> &) {});
     }
     if (!op.getOffset()) {
       return op.emitOpError("expected an offset of its scratch memory; run "
                             "tlx-allocate-memory first");
     }
-    LoweringBuilder b(rewriter, op.getLoc());
-    Value base = b.sharedAddress(op, *op.getOffset());
-    if (task->replicas > 1) {
+    Value base = b.sharedAddress(*op.getOffset());
+    if (task.replicas > 1) {
       int64_t bytes = source.getNumElements() * elementBytes(source);
-      base = b.add(base, b.mulConstant(b.replica(*task), bytes));
+      base = b.add(base, b.mulConstant(b.replica(task), bytes));
     }
     // Nobody may still be reading what an earlier conversion left there.
-    b.syncTask(*task);
-    SmallVector<Value> pointers = elementPointers(b, source, *task, base);
+    b.syncTask(task);
+    SmallVector<Value> pointers = elementPointers(b, source, task, base);
     for (auto [pointer, scalar] : llvm::zip_equal(
              pointers, unpackTile(b, source, adaptor.getSource()))) {
       b.create<LLVM::StoreOp>(widen(b, scalar), pointer);
     }
-    b.syncTask(*task);
+    b.syncTask(task);
     SmallVector<Value> scalars;
     Type element = source.getElementType();
-    for (Value pointer : elementPointers(b, result, *task, base)) {
+    for (Value pointer : elementPointers(b, result, task, base)) {
       Type stored = element.isInteger(1) ? b.builder.getI8Type() : element;
       Value value = b.create<LLVM::LoadOp>(stored, pointer);
       scalars.push_back(stored == element
                             ? value
                             : b.create<arith::TruncIOp>(element, value));
     }
-    rewriter.replaceOpWithMultiple(op, {packTile(b, result, scalars)});
-    return success();
+    return packTile(b, result, scalars);
   }
 
 private:
@@ -387,13 +354,12 @@ static Value elementPointer(LoweringBuilder &b, Value pointer, Value index,
   return b.create<LLVM::GEPOp>(pointer.getType(), element, pointer, index);
 }
 
-struct GlobalLoadLowering : public OpConversionPattern<GlobalLoadOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct GlobalLoadLowering
+    : public LoweringPattern<GlobalLoadOp, TileAdaptor<GlobalLoadOp>> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(GlobalLoadOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(GlobalLoadOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
     auto tile = dyn_cast<RankedTensorType>(op.getResult().getType());
     Type element = tile ? tile.getElementType() : op.getResult().getType();
     SmallVector<Value> masks, others, results;
@@ -413,15 +379,14 @@ struct GlobalLoadLowering : public OpConversionPattern<GlobalLoadOp> {
       }
       Value other = others.empty()
                         ? Value(b.create<arith::ConstantOp>(
-                              cast<TypedAttr>(rewriter.getZeroAttr(element))))
+                              cast<TypedAttr>(b.builder.getZeroAttr(element))))
                         : others[i];
       results.push_back(buildMaskedLoad(b, masks[i], pointer, other));
     }
     if (tile) {
       results = packTile(b, tile, results);
     }
-    rewriter.replaceOpWithMultiple(op, {results});
-    return success();
+    return results;
   }
 
 private:
@@ -439,24 +404,19 @@ private:
   }
 };
 
-struct GlobalStoreLowering : public OpConversionPattern<GlobalStoreOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct GlobalStoreLowering
+    : public TaskLoweringPattern<GlobalStoreOp, TileAdaptor<GlobalStoreOp>> {
+  using TaskLoweringPattern::TaskLoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(GlobalStoreOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    FailureOr<TaskThreads> task = getTaskThreads(op);
-    if (failed(task)) {
-      return failure();
-    }
-    LoweringBuilder b(rewriter, op.getLoc());
+  Replacement lower(GlobalStoreOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
     Type type = op.getValue().getType();
     SmallVector<Value> values = scalarsOf(b, type, adaptor.getValue());
     SmallVector<Value> masks;
     if (op.getMask()) {
       masks = scalarsOf(b, op.getMask().getType(), adaptor.getMask());
     }
-    Value owner = isOwner(b, type, *task);
+    Value owner = isOwner(b, type, task);
     for (auto [i, index] : llvm::enumerate(
              scalarsOf(b, op.getIndex().getType(), adaptor.getIndex()))) {
       Value guard = owner;
@@ -473,8 +433,7 @@ struct GlobalStoreLowering : public OpConversionPattern<GlobalStoreOp> {
         store();
       }
     }
-    rewriter.eraseOp(op);
-    return success();
+    return SmallVector<Value>();
   }
 
 private:
@@ -499,16 +458,13 @@ private:
   }
 };
 
-struct InMaskedTailLowering : public OpConversionPattern<InMaskedTailOp> {
-  using OpConversionPattern::OpConversionPattern;
+struct InMaskedTailLowering : public LoweringPattern<InMaskedTailOp> {
+  using LoweringPattern::LoweringPattern;
 
-  LogicalResult
-  matchAndRewrite(InMaskedTailOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::sge,
-                                               adaptor.getInduction(),
-                                               adaptor.getFirst());
-    return success();
+  Replacement lower(InMaskedTailOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
+    return SmallVector<Value>{b.create<arith::CmpIOp>(
+        arith::CmpIPredicate::sge, adaptor.getInduction(), adaptor.getFirst())};
   }
 };
 } // namespace

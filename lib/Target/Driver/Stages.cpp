@@ -31,6 +31,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/Pass.h"
 
 using namespace mlir;
@@ -120,7 +121,7 @@ LogicalResult mlir::jfa::runStages(ModuleOp module,
     // NVVM operations that stand for PTX text have no translation of their own.
     pm.addPass(createConvertNVVMToLLVMPass());
   }
-  return pm.run(module);
+  return success(succeeded(pm.run(module)) && succeeded(verify(module)));
 }
 
 void mlir::jfa::listParameters(ModuleOp source, raw_ostream &os) {

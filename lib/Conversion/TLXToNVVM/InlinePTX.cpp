@@ -82,49 +82,45 @@ void tlx::buildBarrierWait(LoweringBuilder &b, Value address, Value parity) {
 }
 
 /// The text of `dot`: operands are the accumulators (twice, as results and as
-/// what is tied to them), B's descriptor, and A's descriptor or registers.
+/// what is tied to them), B's descriptors, then A's descriptors or registers.
 static std::string dotText(const DotInstructions &dot, size_t accumulators) {
   std::string type = dot.element.isBF16() ? "bf16" : "f16";
   std::string registers = numbered("$", 0, accumulators);
-  size_t firstOperand = 2 * accumulators;
-  std::string text = "{ .reg .pred keep, all; .reg .b64 a, b; "
-                     "setp.ne.b32 all, 1, 0; ";
-  text += llvm::formatv("setp.ne.b32 keep, {0}, 0; ", dot.accumulate ? 1 : 0);
-  auto advance = [&](StringRef name, size_t operand, int64_t bytes) {
-    text +=
-        llvm::formatv("add.s64 {0}, ${1}, {2}; ", name, operand, bytes >> 4);
-  };
-  for (size_t k = 0; k < dot.bOffsets.size(); ++k) {
-    std::string a = "a", transposeA;
-    if (dot.aDescriptor) {
-      advance("a", firstOperand + 1, dot.aOffsets[k]);
+  size_t firstB = 2 * accumulators, firstA = firstB + dot.bDescriptors.size();
+  std::string text = llvm::formatv("{{ .reg .pred keep, all; "
+                                   "setp.ne.b32 keep, {0}, 0; "
+                                   "setp.ne.b32 all, 1, 0; ",
+                                   dot.accumulate ? 1 : 0);
+  for (size_t k = 0; k < dot.bDescriptors.size(); ++k) {
+    std::string a, transposeA;
+    if (dot.aRegisters.empty()) {
+      a = numbered("$", firstA + k, 1);
       transposeA = dot.transposeA ? ", 1" : ", 0";
     } else {
-      a = "{" + numbered("$", firstOperand + 1 + 4 * k, 4) + "}";
+      a = "{" + numbered("$", firstA + 4 * k, 4) + "}";
     }
-    advance("b", firstOperand, dot.bOffsets[k]);
     text += llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} "
-                          "{{{2}}, {3}, b, {4}, 1, 1{5}, {6}; ",
-                          dot.n, type, registers, a, k == 0 ? "keep" : "all",
-                          transposeA, dot.transposeB ? 1 : 0);
+                          "{{{2}}, {3}, ${4}, {5}, 1, 1{6}, {7}; ",
+                          dot.n, type, registers, a, firstB + k,
+                          k == 0 ? "keep" : "all", transposeA,
+                          dot.transposeB ? 1 : 0);
   }
   return text + "}";
 }
 
 SmallVector<Value> tlx::buildDot(LoweringBuilder &b, const DotInstructions &dot,
                                  ArrayRef<Value> accumulators) {
-  std::string constraints = tiedConstraints(accumulators.size()) + ",l";
+  std::string constraints = tiedConstraints(accumulators.size());
   SmallVector<Value> operands = llvm::to_vector(accumulators);
-  operands.push_back(dot.bDescriptor);
-  if (dot.aDescriptor) {
-    operands.push_back(dot.aDescriptor);
-    constraints += ",l";
-  } else {
-    llvm::append_range(operands, asRegisters(b, dot.aRegisters));
-    for (size_t i = 0; i < dot.aRegisters.size(); ++i) {
-      constraints += ",r";
+  auto add = [&](ArrayRef<Value> values, StringRef constraint) {
+    llvm::append_range(operands, values);
+    for (size_t i = 0; i < values.size(); ++i) {
+      constraints += constraint;
     }
-  }
+  };
+  add(dot.bDescriptors, ",l");
+  add(dot.aDescriptors, ",l");
+  add(asRegisters(b, dot.aRegisters), ",r");
   return buildAsm(b, dotText(dot, accumulators.size()),
                   constraints + ",~{memory}", operands,
                   ValueRange(accumulators).getTypes());

@@ -35,12 +35,9 @@ struct DotInstructions {
   bool transposeA = false, transposeB = false;
   /// A in registers: four packed pairs for each instruction.
   SmallVector<Value> aRegisters;
-  /// A in shared memory: its descriptor, and where each instruction's part
-  /// begins after it, in bytes.
-  Value aDescriptor;
-  SmallVector<int64_t> aOffsets;
-  Value bDescriptor;
-  SmallVector<int64_t> bOffsets;
+  /// A in shared memory: a descriptor for each instruction.
+  SmallVector<Value> aDescriptors;
+  SmallVector<Value> bDescriptors;
 };
 
 /// Builds `dot` on `accumulators` and returns them after it. One inline

@@ -68,6 +68,12 @@ static Value buildDescriptor(LoweringBuilder &b, const SharedOperand &operand,
   return b.create<arith::OrIOp>(low, b.i64(operand.getFixedBits()));
 }
 
+/// The descriptor `bytes` further on.
+static Value advance(LoweringBuilder &b, Value descriptor, int64_t bytes) {
+  return bytes == 0 ? descriptor
+                    : b.create<arith::AddIOp>(descriptor, b.i64(bytes >> 4));
+}
+
 //===----------------------------------------------------------------------===//
 // AsyncDotOp
 //===----------------------------------------------------------------------===//
@@ -125,10 +131,10 @@ public:
     dot.element = op.getB().getType().getElementType();
     dot.n = shape[1];
     dot.accumulate = !accumulators.empty();
-    dot.bDescriptor = rhsDescriptor;
     dot.transposeB = !rhs.kMajor;
     for (int64_t k = 0; k < depth; k += kDepth) {
-      dot.bOffsets.push_back(rhs.getOffset(0, k));
+      dot.bDescriptors.push_back(
+          advance(b, rhsDescriptor, rhs.getOffset(0, k)));
     }
     if (lhs) {
       addShared(dot, step);
@@ -151,11 +157,11 @@ private:
   }
 
   void addShared(DotInstructions &dot, int64_t step) {
-    dot.aDescriptor = lhsDescriptor;
     dot.transposeA = !lhs->kMajor;
     int64_t row = step * task.threadsPerReplica / 128 * kRows;
     for (int64_t k = 0; k < depth; k += kDepth) {
-      dot.aOffsets.push_back(lhs->getOffset(row, k));
+      dot.aDescriptors.push_back(
+          advance(b, lhsDescriptor, lhs->getOffset(row, k)));
     }
   }
 

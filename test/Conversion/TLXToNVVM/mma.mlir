@@ -7,7 +7,8 @@
 // CHECK-DAG:     %[[BITS:.+]] = arith.constant 4611686293305360384 : i64
 // CHECK-DAG:     %[[WINDOW:.+]] = arith.constant 262143 : i32
 // CHECK-DAG:     %[[C4:.+]] = arith.constant 4 : i32
-// Each instruction goes on from there by 32 bytes, 2 units.
+// CHECK-DAG:     %[[STEP1:.+]] = arith.constant 2 : i64
+// CHECK-DAG:     %[[STEP3:.+]] = arith.constant 6 : i64
 tlx.kernel @k_major(%p: !tlx.ptr<f32>) {
   %q = tlx.local_alloc at 0 : !tlx.memdesc<[64, 64], bf16>
   %k = tlx.local_alloc at 8192 : !tlx.memdesc<[128, 64], bf16>
@@ -20,14 +21,17 @@ tlx.kernel @k_major(%p: !tlx.ptr<f32>) {
       // CHECK: %[[B:.+]] = arith.ori %[[B_64]], %[[BITS]]
       // CHECK: %[[A:.+]] = arith.ori %{{.+}}, %[[BITS]]
       // CHECK: nvvm.wgmma.fence.aligned
+      // CHECK-DAG: %[[B1:.+]] = arith.addi %[[B]], %[[STEP1]]
+      // CHECK-DAG: %[[B3:.+]] = arith.addi %[[B]], %[[STEP3]]
+      // CHECK-DAG: %[[A1:.+]] = arith.addi %[[A]], %[[STEP1]]
+      // CHECK-DAG: %[[A3:.+]] = arith.addi %[[A]], %[[STEP3]]
       // CHECK: llvm.inline_asm has_side_effects
-      // CHECK-SAME: setp.ne.b32 all, 1, 0; setp.ne.b32 keep, 0, 0;
-      // CHECK-SAME: add.s64 a, $129, 0; add.s64 b, $128, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, {{[^}]+}}, $63}, a, b, keep, 1, 1, 0, 0;
-      // CHECK-SAME: add.s64 a, $129, 2; add.s64 b, $128, 2; wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, {{[^}]+}}, $63}, a, b, all, 1, 1, 0, 0;
-      // CHECK-SAME: add.s64 a, $129, 4; add.s64 b, $128, 4; wgmma.mma_async
-      // CHECK-SAME: add.s64 a, $129, 6; add.s64 b, $128, 6; wgmma.mma_async
-      // CHECK-NOT: wgmma.mma_async
-      // CHECK-SAME: %[[B]], %[[A]] :
+      // CHECK-SAME: setp.ne.b32 keep, 0, 0; setp.ne.b32 all, 1, 0;
+      // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, {{[^}]+}}, $63}, $132, $128, keep, 1, 1, 0, 0;
+      // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0, {{[^}]+}}, $63}, $133, $129, all, 1, 1, 0, 0;
+      // CHECK-SAME: $134, $130, all, 1, 1, 0, 0;
+      // CHECK-SAME: $135, $131, all, 1, 1, 0, 0; }"
+      // CHECK-SAME: %[[B]], %[[B1]], %{{[^,]+}}, %[[B3]], %[[A]], %[[A1]], %{{[^,]+}}, %[[A3]] :
       // CHECK: nvvm.wgmma.commit.group.sync.aligned
       %s = tlx.async_dot %q, %t : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 128], bf16, transposed> -> tensor<64x128xf32>
       // CHECK: "wgmma.wait_group.sync.aligned 0;"
@@ -44,11 +48,13 @@ tlx.kernel @k_major(%p: !tlx.ptr<f32>) {
 // 2048 bytes. A transposed has M contiguous.
 // CHECK-LABEL: llvm.func @mn_major(
 // CHECK-DAG:     %[[BITS:.+]] = arith.constant 4611686293338849280 : i64
+// CHECK-DAG:     %[[STEP1:.+]] = arith.constant 128 : i64
 // CHECK:         %[[B:.+]] = arith.ori %{{.+}}, %[[BITS]]
 // CHECK:         %[[A:.+]] = arith.ori %{{.+}}, %[[BITS]]
-// CHECK:         wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{{[^}]+}}}, a, b, keep, 1, 1, 1, 1;
-// CHECK-SAME:    add.s64 a, $129, 128; add.s64 b, $128, 128; wgmma.mma_async
-// CHECK-SAME:    %[[B]], %[[A]] :
+// CHECK-DAG:     %[[B1:.+]] = arith.addi %[[B]], %[[STEP1]]
+// CHECK-DAG:     %[[A1:.+]] = arith.addi %[[A]], %[[STEP1]]
+// CHECK:         wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{{[^}]+}}}, $132, $128, keep, 1, 1, 1, 1;
+// CHECK-SAME:    %[[B]], %[[B1]], {{.+}}, %[[A]], %[[A1]],
 tlx.kernel @mn_major() {
   %q = tlx.local_alloc at 0 : !tlx.memdesc<[64, 64], f16>
   %v = tlx.local_alloc at 8192 : !tlx.memdesc<[64, 128], f16>
@@ -89,8 +95,8 @@ tlx.kernel @register_a(%p: !tlx.ptr<f32>) {
       %c = arith.constant dense<0.0> : tensor<64x8xf32>
       // CHECK: nvvm.wgmma.fence.aligned
       // CHECK: setp.ne.b32 keep, 1, 0;
-      // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$9, $10, $11, $12}, b, keep, 1, 1, 0;
-      // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$13, $14, $15, $16}, b, all, 1, 1, 0; }", "=f,=f,=f,=f,0,1,2,3,l,r,r,r,r,r,r,r,r,~{memory}"
+      // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$10, $11, $12, $13}, $8, keep, 1, 1, 0;
+      // CHECK-SAME: wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$14, $15, $16, $17}, $9, all, 1, 1, 0; }", "=f,=f,=f,=f,0,1,2,3,l,l,r,r,r,r,r,r,r,r,~{memory}"
       // CHECK: nvvm.wgmma.commit.group.sync.aligned
       %s = tlx.async_dot %a, %t, %c : tensor<64x32xbf16>, !tlx.memdesc<[32, 8], bf16, transposed> -> tensor<64x8xf32>
       // CHECK: "wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,0,1,2,3,r,r,r,r,r,r,r,r,~{memory}"

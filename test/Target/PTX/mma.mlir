@@ -4,10 +4,10 @@
 // there before, A and B as they lie (both with K contiguous).
 // CHECK:         wgmma.fence.sync.aligned;
 // CHECK:         setp.ne.b32 keep, 0, 0;
-// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{[^}]+}}}, a, b, keep, 1, 1, 0, 0;
-// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{[^}]+}}}, a, b, all, 1, 1, 0, 0;
-// CHECK-SAME:    a, b, all, 1, 1, 0, 0;
-// CHECK-SAME:    a, b, all, 1, 1, 0, 0;
+// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{[^}]+}}}, %rd{{[0-9]+}}, %rd{{[0-9]+}}, keep, 1, 1, 0, 0;
+// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{[^}]+}}}, %rd{{[0-9]+}}, %rd{{[0-9]+}}, all, 1, 1, 0, 0;
+// CHECK-SAME:    %rd{{[0-9]+}}, %rd{{[0-9]+}}, all, 1, 1, 0, 0;
+// CHECK-SAME:    %rd{{[0-9]+}}, %rd{{[0-9]+}}, all, 1, 1, 0, 0;
 // CHECK-NOT:     wgmma.mma_async
 // CHECK:         wgmma.commit_group.sync.aligned;
 // CHECK:         wgmma.wait_group.sync.aligned 0;
@@ -15,10 +15,10 @@
 // CHECK:         cvt.rn.bf16x2.f32
 // CHECK:         wgmma.fence.sync.aligned;
 // CHECK:         setp.ne.b32 keep, 0, 0;
-// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{[^}]+}}}, {%{{[^}]+}}}, b, keep, 1, 1, 1;
-// CHECK-SAME:    b, all, 1, 1, 1;
-// CHECK-SAME:    b, all, 1, 1, 1;
-// CHECK-SAME:    b, all, 1, 1, 1;
+// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{{[^}]+}}}, {%{{[^}]+}}}, %rd{{[0-9]+}}, keep, 1, 1, 1;
+// CHECK-SAME:    %rd{{[0-9]+}}, all, 1, 1, 1;
+// CHECK-SAME:    %rd{{[0-9]+}}, all, 1, 1, 1;
+// CHECK-SAME:    %rd{{[0-9]+}}, all, 1, 1, 1;
 // CHECK-NOT:     wgmma.mma_async
 // CHECK:         wgmma.commit_group.sync.aligned;
 // CHECK:         wgmma.wait_group.sync.aligned 0;

@@ -5,8 +5,9 @@
 //     O = P V              lse = ln sum exp(S)
 //
 // A persistent CTA takes query tiles of BLOCK_M rows, in the order that the host
-// has balanced: items item_starts[cta] to item_starts[cta + 1] of the work list. The sequence of a tile bounds every copy (ragged tensor
-// maps), so rows past its end are zero on the way in and dropped on the way out.
+// has balanced: items item_starts[cta] to item_starts[cta + 1] of the work list.
+// The sequence of a tile bounds every copy (ragged tensor maps), so rows past its
+// end are zero on the way in and dropped on the way out.
 //
 //   role      warps             does
 //   @load     1                 starts every copy: K[0], Q, then K[j], V[j-1], …, V[n-1]
@@ -15,10 +16,12 @@
 // One step j of @softmax, so that the tensor cores always have work queued: start
 // S[j] = Q K[j]^T, rescale O, start O += P[j-1] V[j-1]; wait for S[j]; softmax
 // while O is in flight; wait for O. With PINGPONG the replicas take turns in
-// starting products, so that one's softmax runs under the other's products.
+// starting products, so that one's softmax runs under the other's products. Blocks
+// that none of its rows see a replica only lets pass. Two tiles of queries let the
+// next tile begin while the last one ends.
 //
 //   barrier   count         arrives             waits      phase completes when
-//   q_full    1             @load (bytes of Q)  @softmax   a tile's queries are there
+//   q_full    1 per stage   @load (bytes of Q)  @softmax   a tile's queries are there
 //   q_empty   BLOCK_M / 64  @softmax            @load      the tile's last S is done
 //   k_full    1 per stage   @load (bytes of K)  @softmax   a block of keys is there
 //   k_empty   BLOCK_M / 64  @softmax            @load      its S is done
@@ -26,7 +29,7 @@
 //   v_empty   BLOCK_M / 64  @softmax            @load      its O is done
 //   named 1.. 256 threads   the replica before  a replica  it is its turn
 //
-//   shared memory, D 128, 128 x 128, 2 stages: Q 32 K, K 64 K, V 64 K, O 32 K
+//   shared memory, D 128, 128 x 128, 2 stages of all: Q 64 K, K 64 K, V 64 K, O 32 K
 //   registers at 2 replicas: S 64, O 64, P 32 of 240
 //
 // Blocks of keys are taken in ascending order: a row that sees any key sees the
@@ -37,6 +40,7 @@
 !q_tensor = !tlx.tensormap<[BLOCK_M, 1, HEAD_DIM], ELEMENT, ragged>
 !o_tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
 !kv_tensor = !tlx.tensormap<[BLOCK_N, 1, HEAD_DIM], ELEMENT, ragged>
+!q_buffers = !tlx.memdesc<[Q_STAGES, BLOCK_M, HEAD_DIM], ELEMENT>
 !q_buffer = !tlx.memdesc<[BLOCK_M, HEAD_DIM], ELEMENT>
 !q_rows = !tlx.memdesc<[64, HEAD_DIM], ELEMENT, of = [BLOCK_M, HEAD_DIM]>
 !o_buffers = !tlx.memdesc<[BLOCK_M floordiv 64, 64, HEAD_DIM], ELEMENT>
@@ -45,7 +49,7 @@
 !kv_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM], ELEMENT>
 !kt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_N], ELEMENT, transposed>
 !ring = !tlx.mbarrier<[STAGES]>
-!once = !tlx.mbarrier<[1]>
+!q_ring = !tlx.mbarrier<[Q_STAGES]>
 
 !scores = tensor<64x?xf32, #tlx.dims<[64, BLOCK_N], ELEMENT>>
 !seen = tensor<64x?xi1, #tlx.dims<[64, BLOCK_N], ELEMENT>>
@@ -134,6 +138,7 @@ tlx.kernel @attention_fwd(
   %block_m = tlx.param BLOCK_M = 128 in [64, 128, 192] : i32
   %block_n = tlx.param BLOCK_N = 128 from 16 to 256 step 16 : i32
   tlx.param STAGES = 2 from 1 to 8 : i32
+  tlx.param Q_STAGES = 2 from 1 to 4 : i32
   %pingpong = tlx.param PINGPONG = true : i1
   tlx.param LOAD_REGISTERS = 24 from 24 to 256 step 8 : i32
   tlx.param SOFTMAX_REGISTERS = 240 from 24 to 256 step 8 : i32
@@ -146,12 +151,12 @@ tlx.kernel @attention_fwd(
   %first_item = tlx.global_load %item_starts[%cta] : !tlx.ptr<i32>, i32 -> i32
   %end_item = tlx.global_load %item_starts[%next_cta] : !tlx.ptr<i32>, i32 -> i32
 
-  %q_smem = tlx.local_alloc : !q_buffer
+  %q_smem = tlx.local_alloc : !q_buffers
   %k_smem = tlx.local_alloc : !kv_buffers
   %v_smem = tlx.local_alloc : !kv_buffers
   %o_smem = tlx.local_alloc : !o_buffers
-  %q_full = tlx.alloc_barriers arrivals(1) : !once
-  %q_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !once
+  %q_full = tlx.alloc_barriers arrivals(1) : !q_ring
+  %q_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !q_ring
   %k_full = tlx.alloc_barriers arrivals(1) : !ring
   %k_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !ring
   %v_full = tlx.alloc_barriers arrivals(1) : !ring
@@ -186,11 +191,12 @@ tlx.kernel @attention_fwd(
           tlx.async_descriptor_load %k[%c0, %kv_head, %c0] segment(%k_start, %k_len),
               %k0 signal %k_full[%slot0] : !kv_tensor, !kv_buffer, !ring
 
-          %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
-          tlx.barrier_wait %q_empty, %q_phase producer : !once
-          tlx.barrier_expect_bytes %q_full, %q_smem : !once, !q_buffer
+          %q_slot, %q_phase = tlx.ring %tile stages(Q_STAGES) : i32
+          %q_tile = tlx.local_view %q_smem[%q_slot] : !q_buffers -> !q_buffer
+          tlx.barrier_wait %q_empty[%q_slot], %q_phase producer : !q_ring
+          tlx.barrier_expect_bytes %q_full[%q_slot], %q_tile : !q_ring, !q_buffer
           tlx.async_descriptor_load %q[%row, %head, %c0] segment(%q_start, %q_len),
-              %q_smem signal %q_full : !q_tensor, !q_buffer, !once
+              %q_tile signal %q_full[%q_slot] : !q_tensor, !q_buffer, !q_ring
 
           // Values follow one block behind the keys, in the order of their use.
           %last = scf.for %j = %c1 to %blocks step %c1
@@ -250,7 +256,6 @@ tlx.kernel @attention_fwd(
         replicate(BLOCK_M floordiv 64) {
       %replica = tlx.async_task_replica_id : i32
       %first_row = arith.muli %replica, %c64 : i32
-      %q_tile = tlx.local_slice %q_smem[%first_row, %c0] : !q_buffer -> !q_rows
       %o_tile = tlx.local_view %o_smem[%replica] : !o_buffers -> !o_buffer
       %zero = arith.constant 0.0 : f32
       %minus_infinity = arith.constant 0xFF800000 : f32
@@ -292,6 +297,13 @@ tlx.kernel @attention_fwd(
         %blocks = func.call @count_blocks(%row_end, %q_len_0, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
         %row_0 = arith.addi %tile_row, %first_row : i32
+        // The blocks that this replica's rows see; at least the first.
+        %row_0_end = arith.addi %row_0, %c64 : i32
+        %seen_blocks = func.call @count_blocks(%row_0_end, %q_len_0, %k_len, %block_n,
+            %causal) : (i32, i32, i32, i32, i1) -> i32
+        %has_rows = arith.cmpi slt, %row_0, %q_len_0 : i32
+        %seen_by_rows = arith.select %has_rows, %seen_blocks, %c1 : i32
+        %own_blocks = arith.maxsi %seen_by_rows, %c1 : i32
 
         // A row sees the keys before its limit. The first block in which some
         // row of this replica does not see all keys is the first masked one.
@@ -325,8 +337,10 @@ tlx.kernel @attention_fwd(
         %o_16, %lse_rows, %next:9 = scf.if %has_keys
             -> (!output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32) {
           // Block 0.
-          %q_slot, %q_phase = tlx.ring %tile stages(1) : i32
-          tlx.barrier_wait %q_full, %q_phase : !once
+          %q_slot, %q_phase = tlx.ring %tile stages(Q_STAGES) : i32
+          %q_all = tlx.local_view %q_smem[%q_slot] : !q_buffers -> !q_buffer
+          %q_tile = tlx.local_slice %q_all[%first_row, %c0] : !q_buffer -> !q_rows
+          tlx.barrier_wait %q_full[%q_slot], %q_phase : !q_ring
           %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
           %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
           %k0_t = tlx.local_trans %k0 : !kv_buffer -> !kt_buffer
@@ -362,7 +376,7 @@ tlx.kernel @attention_fwd(
           %p0_16 = arith.truncf %p0 : !scores to !weights
           %alpha0 = tlx.splat %one : f32 -> tensor<64xf32>
 
-          %last, %m, %l, %alpha, %p, %acc = scf.for %j = %c1 to %blocks step %c1
+          %last, %m, %l, %alpha, %p, %acc = scf.for %j = %c1 to %own_blocks step %c1
               iter_args(%n = %count, %m_in = %m0, %l_in = %l0, %alpha_in = %alpha0,
                         %p_in = %p0_16, %o_in = %no_output)
               -> (i32, tensor<64xf32>, tensor<64x4xf32>, tensor<64xf32>, !weights,
@@ -431,7 +445,6 @@ tlx.kernel @attention_fwd(
                   !output
           }
 
-
           %now:7 = func.call @decode(
               %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
               %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
@@ -447,7 +460,7 @@ tlx.kernel @attention_fwd(
           %alpha_c = tlx.expand_dims %alpha dim 1 : tensor<64xf32> -> tensor<64x1xf32>
           %alpha_b = tlx.broadcast %alpha_c : tensor<64x1xf32> -> !output
           %o_rescaled = arith.mulf %acc, %alpha_b : !output
-          tlx.barrier_arrive %q_empty : !once
+          tlx.barrier_arrive %q_empty[%q_slot] : !q_ring
           tlx.barrier_wait %v_full[%v_slot], %v_phase : !ring
           %o_pending = tlx.async_dot %p, %v_tile, %o_rescaled
               : !weights, !kv_buffer -> !output
@@ -456,6 +469,23 @@ tlx.kernel @attention_fwd(
           %inverse = arith.divf %ones, %sum fastmath<arcp,afn> : tensor<64xf32>
           %o_sum = tlx.async_dot_wait %o_pending pending(0) : !output
           tlx.barrier_arrive %v_empty[%v_slot] : !ring
+
+          // Blocks that only the other replicas see pass by.
+          %passed = scf.for %j = %own_blocks to %blocks step %c1
+              iter_args(%n = %last) -> i32 : i32 {
+            %n1 = arith.addi %n, %c1 : i32
+            %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
+            scf.if %pingpong {
+              tlx.named_barrier_wait %my_turn threads(256)
+              tlx.named_barrier_arrive %next_turn threads(256)
+            }
+            tlx.barrier_wait %k_full[%slot], %phase : !ring
+            tlx.barrier_arrive %k_empty[%slot] : !ring
+            tlx.barrier_wait %v_full[%slot], %phase : !ring
+            tlx.barrier_arrive %v_empty[%slot] : !ring
+            scf.yield %n1 : i32
+          }
+
           %inverse_c = tlx.expand_dims %inverse dim 1 : tensor<64xf32> -> tensor<64x1xf32>
           %inverse_b = tlx.broadcast %inverse_c : tensor<64x1xf32> -> !output
           %o_scaled = arith.mulf %o_sum, %inverse_b : !output
@@ -471,7 +501,7 @@ tlx.kernel @attention_fwd(
           %lse_natural = arith.mulf %lse_log2, %ln2_row : tensor<64xf32>
           %lse_final = arith.select %sees_key, %lse_natural, %no_lse
               : tensor<64xi1>, tensor<64xf32>
-          %count_out = arith.addi %last, %c1 : i32
+          %count_out = arith.addi %passed, %c1 : i32
           %tile_out = arith.addi %tile, %c1 : i32
           scf.yield %o_seen, %lse_final, %count_out, %tile_out, %now#0, %now#1,
               %now#3, %now#4, %ahead#1, %ahead#3, %ahead#6

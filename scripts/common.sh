@@ -1,5 +1,5 @@
-# What the scripts share: where things are, what has to be installed, ptxas, and
-# the build. Sourced, not run.
+# What the scripts share: where things are, what has to be installed, NVIDIA's
+# tools, and the build. Sourced, not run.
 
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_dir=${JFA_BUILD_DIR:-$source_dir/build}
@@ -12,6 +12,8 @@ build_packages=(cmake ninja-build ccache g++ libeigen3-dev libmlir-22-dev mlir-2
 check_packages=(clang-22 clang-format-22)
 # A version that is known to assemble the kernels.
 ptxas_package=nvidia-cuda-nvcc==13.0.88
+# The oldest that PyPI has; it reads what any earlier ptxas wrote.
+nvdisasm_package=nvidia-cuda-nvdisasm==13.2.51
 
 say() { printf '== %s\n' "$*"; }
 fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
@@ -37,14 +39,15 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# Prints the path of ptxas, or fails: where jfa-opt looks, in CUDA's usual
-# place, or what find_or_install_ptxas installed.
-find_ptxas() {
+# Prints the path of a tool of NVIDIA's, given its name and what its variable says,
+# or fails: where jfa-opt looks for ptxas, in CUDA's usual place, or what
+# install_tool installed.
+find_tool() {
   local candidate
-  for candidate in "${JFA_PTXAS:-}" "$(command -v ptxas)" \
-    "${CUDA_HOME:-/nonexistent}/bin/ptxas" "${CUDA_PATH:-/nonexistent}/bin/ptxas" \
-    /usr/local/cuda/bin/ptxas \
-    "$build_dir"/ptxas/lib/python3*/site-packages/nvidia/cu13/bin/ptxas; do
+  for candidate in "$2" "$(command -v "$1")" \
+    "${CUDA_HOME:-/nonexistent}/bin/$1" "${CUDA_PATH:-/nonexistent}/bin/$1" \
+    "/usr/local/cuda/bin/$1" \
+    "$build_dir/$1"/lib/python3*/site-packages/nvidia/cu13/bin/"$1"; do
     if [ -x "$candidate" ]; then
       printf '%s\n' "$candidate"
       return
@@ -53,22 +56,33 @@ find_ptxas() {
   return 1
 }
 
-# Sets JFA_PTXAS, and installs NVIDIA's package from PyPI if there is no ptxas.
-find_or_install_ptxas() {
-  [ -z "${JFA_PTXAS:-}" ] || [ -x "$JFA_PTXAS" ] ||
-    fail "expected JFA_PTXAS to name an executable file, but got '$JFA_PTXAS'"
-  if ! find_ptxas >/dev/null; then
-    say "Installing ptxas ($ptxas_package) below $build_dir"
-    python3 -m venv "$build_dir/ptxas" &&
-      "$build_dir/ptxas/bin/pip" install --quiet --disable-pip-version-check \
-        --no-deps "$ptxas_package" ||
-      say "ptxas could not be installed: no kernels will be embedded"
+# Finds a tool, or installs NVIDIA's package from PyPI: the tool's name, the variable
+# that names one and is set and exported (unset if there is none), the package, and
+# what goes without it.
+find_or_install_tool() {
+  local name=$1 variable=$2 package=$3 without=$4
+  local given=${!variable:-} found
+  [ -z "$given" ] || [ -x "$given" ] ||
+    fail "expected $variable to name an executable file, but got '$given'"
+  if ! find_tool "$name" "$given" >/dev/null; then
+    say "Installing $name ($package) below $build_dir"
+    python3 -m venv "$build_dir/$name" &&
+      "$build_dir/$name/bin/pip" install --quiet --disable-pip-version-check \
+        --no-deps "$package" ||
+      say "$name could not be installed: $without"
   fi
-  if JFA_PTXAS=$(find_ptxas); then
-    export JFA_PTXAS
+  if found=$(find_tool "$name" "$given"); then
+    export "$variable=$found"
   else
-    unset JFA_PTXAS
+    unset "$variable"
   fi
+}
+
+find_or_install_nvidia_tools() {
+  find_or_install_tool ptxas JFA_PTXAS "$ptxas_package" \
+    "no kernels will be embedded"
+  find_or_install_tool nvdisasm JFA_NVDISASM "$nvdisasm_package" \
+    "tests of machine code will be skipped"
 }
 
 # Configures build_dir; the arguments go to CMake.
@@ -80,6 +94,9 @@ configure() {
   fi
   if [ -n "${JFA_PTXAS:-}" ]; then
     launcher+=("-DJFA_PTXAS=$JFA_PTXAS")
+  fi
+  if [ -n "${JFA_NVDISASM:-}" ]; then
+    launcher+=("-DJFA_NVDISASM=$JFA_NVDISASM")
   fi
   say "Configuring $build_dir"
   mkdir -p "$build_dir"

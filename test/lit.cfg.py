@@ -1,7 +1,7 @@
 # Settings of the lit tests that do not depend on the build.
 #
 # Features: `ptxas`, NVIDIA's assembler was found where jfa-opt finds it;
-# `disassembler`, so was one of its disassemblers, which `%disassemble` runs;
+# `nvdisasm`, so was its disassembler, which `%nvdisasm` stands for;
 # `cuda`, there is an NVIDIA GPU.
 
 import os
@@ -55,11 +55,9 @@ ptxas = find_cuda_tool("ptxas", "JFA_PTXAS", config.jfa_ptxas)
 if ptxas:
     config.available_features.add("ptxas")
     config.environment["JFA_PTXAS"] = ptxas
-for name, arguments in (("cuobjdump", "--dump-sass"), ("nvdisasm", "")):
-    disassembler = find_cuda_tool(name)
-    if disassembler:
-        config.available_features.add("disassembler")
-        config.substitutions.append(("%disassemble", f"{disassembler} {arguments}"))
-        break
+nvdisasm = find_cuda_tool("nvdisasm", "JFA_NVDISASM", config.jfa_nvdisasm)
+if nvdisasm:
+    config.available_features.add("nvdisasm")
+    config.substitutions.append(("%nvdisasm", nvdisasm))
 if os.path.exists("/dev/nvidia0"):
     config.available_features.add("cuda")

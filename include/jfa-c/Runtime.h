@@ -127,6 +127,20 @@ typedef enum jfaAttentionMode {
   JFA_ATTENTION_MODE_BROADCAST_QUERY = 2
 } jfaAttentionMode;
 
+/** How tiles are dealt to multiprocessors: balanced, or with one step of that
+ * left out to measure what the step brings. Results are the same bits. */
+typedef enum jfaWorkOrder {
+  JFA_WORK_ORDER_BALANCED = 0,
+  /** Back and forth only, without a search for who has least to do. */
+  JFA_WORK_ORDER_DEALT = 1,
+  /** Tile i to multiprocessor i modulo their number. */
+  JFA_WORK_ORDER_STRIDED = 2,
+  /** Neither sequences nor tiles sorted by their work. */
+  JFA_WORK_ORDER_UNSORTED = 3,
+  /** Without sections of tiles whose keys and values fit the L2 cache. */
+  JFA_WORK_ORDER_UNSECTIONED = 4
+} jfaWorkOrder;
+
 /** Strides count elements. The last dimension is contiguous; every row must
  *  start at a multiple of 16 bytes. 0 stands for a packed `[rows, heads, D]`
  *  tensor: `row = heads * head_dim`, `head = head_dim`. */
@@ -161,6 +175,8 @@ typedef struct jfaAttentionForwardDescription {
   int64_t o_row_stride, o_head_stride;
   /** Elements from one head of lse to the next; 0: the number of rows of o. */
   int64_t lse_head_stride;
+  /** A jfaWorkOrder; only for measurements other than 0. */
+  int32_t work_order;
 } jfaAttentionForwardDescription;
 
 typedef struct jfaAttentionForwardPlan jfaAttentionForwardPlan;

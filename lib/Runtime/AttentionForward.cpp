@@ -163,13 +163,14 @@ Status AttentionForwardPlan::chooseGrid(int64_t blockM) {
   shape.kvHeads = problem.kvHeads;
   shape.bytesPerKey = 2 * problem.headDim * int64_t(sizeof(uint16_t));
   shape.workers = gpu.multiprocessors * std::max<int64_t>(1, perMultiprocessor);
+  shape.order = problem.workOrder;
   Status status = makeWorkList(problem.sequences, shape, work);
   if (status.failed()) {
     return status;
   }
   grid = int64_t(work.starts.size()) - 1;
   // The kernel reads one item ahead.
-  work.items.push_back({0, 0, 0});
+  work.items.push_back({0, 0, 0, 0});
   return success();
 }
 

@@ -46,6 +46,12 @@ static Status checkKind(const jfaAttentionForwardDescription &description) {
                    "to be positive, or 0 for 1/sqrt(head_dim), but got ",
                    description.scale);
   }
+  if (description.work_order < JFA_WORK_ORDER_BALANCED ||
+      description.work_order > JFA_WORK_ORDER_UNSECTIONED) {
+    return invalid("work_order", "to be in ", int(JFA_WORK_ORDER_BALANCED),
+                   " .. ", int(JFA_WORK_ORDER_UNSECTIONED), ", but got ",
+                   description.work_order);
+  }
   return success();
 }
 
@@ -230,6 +236,7 @@ jfa::runtime::checkAttention(const jfaAttentionForwardDescription &description,
   problem.elementType = static_cast<jfaElementType>(description.element_type);
   problem.mode = static_cast<jfaAttentionMode>(description.mode);
   problem.causal = description.causal != 0;
+  problem.workOrder = static_cast<WorkOrder>(description.work_order);
   problem.headDim = description.head_dim;
   problem.queryHeads = description.num_query_heads;
   problem.kvHeads = description.num_kv_heads;

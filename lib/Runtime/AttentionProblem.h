@@ -27,6 +27,7 @@ struct AttentionProblem {
   Sequences sequences;
   TensorLayout q, k, v, o;
   int64_t lseHeadStride;
+  WorkOrder workOrder;
 };
 
 /// Checks everything that can be known without a GPU or a kernel.

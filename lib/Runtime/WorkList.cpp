@@ -9,45 +9,10 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <limits>
 #include <numeric>
-#include <queue>
 
 using namespace jfa::runtime;
-
-/// The sequences by falling number of keys; stable. A radix sort, since a batch
-/// may have a million sequences and a plan is made for each batch.
-static std::vector<int32_t> sortByKeys(const Sequences &sequences) {
-  constexpr int kBits = 11;
-  constexpr uint32_t kBuckets = 1u << kBits;
-  auto count = static_cast<size_t>(sequences.count);
-  std::vector<int32_t> order(count);
-  std::vector<int32_t> sorted(count);
-  std::vector<uint32_t> keys(count);
-  std::iota(order.begin(), order.end(), 0);
-  uint32_t any = 0;
-  for (size_t i = 0; i < count; ++i) {
-    keys[i] = static_cast<uint32_t>(sequences.getKeys(int64_t(i)));
-    any |= keys[i];
-  }
-  for (int shift = 0; shift < 32 && (any >> shift) != 0; shift += kBits) {
-    // Complemented digits sort downwards.
-    auto digit = [&](int32_t sequence) {
-      return ~(keys[size_t(sequence)] >> shift) & (kBuckets - 1);
-    };
-    std::array<size_t, kBuckets + 1> starts{};
-    for (int32_t sequence : order) {
-      ++starts[digit(sequence) + 1];
-    }
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    for (int32_t sequence : order) {
-      sorted[starts[digit(sequence)]++] = sequence;
-    }
-    order.swap(sorted);
-  }
-  return order;
-}
 
 int64_t jfa::runtime::getTileCost(const Sequences &sequences,
                                   const WorkShape &shape, int64_t sequence,
@@ -61,153 +26,575 @@ int64_t jfa::runtime::getTileCost(const Sequences &sequences,
   return (seen + shape.blockN - 1) / shape.blockN + 1;
 }
 
+//===----------------------------------------------------------------------===//
+// The order of tiles
+//===----------------------------------------------------------------------===//
+
 namespace {
-/// Cuts sequences into items, section by section.
-class Sections {
+/// Tiles of one sequence that cost the same: for each head those from `tile`
+/// on.
+struct Run {
+  int32_t sequence;
+  int32_t tile;
+  int32_t numTiles;
+  int32_t headBegin;
+  int32_t headEnd;
+  int32_t cost;
+
+  int64_t getCount() const { return int64_t(numTiles) * (headEnd - headBegin); }
+};
+
+/// Hands out all tiles in the order in which they are dealt.
+class TileOrder {
 public:
-  Sections(const Sequences &sequences, const WorkShape &shape)
-      : sequences(sequences), shape(shape) {}
+  TileOrder(const Sequences &sequences, const WorkShape &shape);
 
-  /// Adds the tiles of one sequence that share the keys of one head.
-  void add(int32_t sequence, int64_t kvHead) {
-    bytes += sequences.getKeys(sequence) * shape.bytesPerKey;
-    int64_t group = shape.queryHeads / shape.kvHeads;
-    int64_t queries = sequences.getQueries(sequence);
-    for (int64_t h = kvHead * group; h < (kvHead + 1) * group; ++h) {
-      for (int64_t row = 0; row < queries; row += shape.blockM) {
-        int64_t cost = getTileCost(sequences, shape, sequence, row);
-        items.push_back({sequence, int32_t(row), int32_t(h)});
-        costs.push_back(int32_t(cost));
-      }
+  /// Calls `take(run)` for each run, section by section.
+  template <typename Take>
+  void forEach(Take &take);
+
+  /// Tiles of all heads, or a number that is too large as well.
+  int64_t countTiles() const {
+    int64_t tiles = 0;
+    for (const Entry &entry : entries) {
+      tiles += entry.tiles;
     }
-    // Half of the cache of a Hopper GPU; the rest is for queries and outputs.
-    constexpr int64_t kCacheBytes = 32 << 20;
-    if (bytes >= kCacheBytes) {
-      close();
-    }
+    // Both are below 2^31 but for a batch that repeats long queries.
+    return tiles > std::numeric_limits<int32_t>::max()
+               ? tiles
+               : tiles * shape.queryHeads;
   }
-
-  /// Ends a section: its longest tiles come first, equal ones stay in order.
-  void close() {
-    if (shape.causal) {
-      sortSection();
-    }
-    begin = items.size();
-    bytes = 0;
-  }
-
-  std::vector<WorkItem> items;
-  std::vector<int32_t> costs;
 
 private:
-  void sortSection() {
-    int32_t largest = 0;
-    for (size_t i = begin; i < items.size(); ++i) {
-      largest = std::max(largest, costs[i]);
+  /// A sequence with queries.
+  struct Entry {
+    uint32_t keys;
+    uint32_t queries;
+    int32_t sequence;
+    int32_t tiles;
+  };
+  /// The tiles of some heads of a sequence.
+  struct Part {
+    Entry entry;
+    int32_t headBegin;
+    int32_t headEnd;
+  };
+  template <typename T>
+  using Array = std::vector<T, UninitializedAllocator<T>>;
+
+  /// Half of the cache of a Hopper GPU; the rest is for queries and outputs.
+  static constexpr int64_t kCacheBytes = 32 << 20;
+
+  void sortByKeys(uint32_t anyKeys);
+  template <typename Take>
+  void takePart(const Part &part, Take &take);
+  template <typename Take>
+  void takeSection(Take &take);
+
+  /// What getTileCost() says, with divisions of 32 bits: this is called often.
+  int32_t getCost(const Entry &entry, int64_t tile) const {
+    int64_t seen = entry.keys;
+    if (shape.causal) {
+      int64_t last = (tile + 1) * shape.blockM + entry.keys - entry.queries;
+      seen = std::max<int64_t>(0, std::min(last, seen));
     }
-    // A counting sort by falling cost.
-    std::vector<size_t> starts(size_t(largest) + 2, 0);
-    for (size_t i = begin; i < items.size(); ++i) {
-      ++starts[size_t(largest - costs[i]) + 1];
-    }
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    std::vector<WorkItem> sortedItems(items.size() - begin);
-    std::vector<int32_t> sortedCosts(items.size() - begin);
-    for (size_t i = begin; i < items.size(); ++i) {
-      size_t at = starts[size_t(largest - costs[i])]++;
-      sortedItems[at] = items[i];
-      sortedCosts[at] = costs[i];
-    }
-    std::copy(sortedItems.begin(), sortedItems.end(),
-              items.begin() + ptrdiff_t(begin));
-    std::copy(sortedCosts.begin(), sortedCosts.end(),
-              costs.begin() + ptrdiff_t(begin));
+    auto blockN = uint32_t(shape.blockN);
+    return int32_t((uint32_t(seen) + blockN - 1) / blockN + 1);
+  }
+
+  Run getTile(const Part &part, int32_t tile) const {
+    return {part.entry.sequence, tile,         1,
+            part.headBegin,      part.headEnd, getCost(part.entry, tile)};
   }
 
   const Sequences &sequences;
   const WorkShape &shape;
-  size_t begin = 0;
-  int64_t bytes = 0;
+  bool sorted;
+  /// Whether no sequence has more keys than the one before it, and whether each
+  /// has as many queries as keys.
+  bool falling = true, square = true;
+  Array<Entry> entries;
+  /// Of the current section, if tiles are sorted.
+  Array<Part> section;
+  Array<Run> runs;
 };
 } // namespace
 
-/// Who takes each item. Long lists are dealt back and forth, which costs no
-/// search, up to the last items, which go to whoever has least to do and so
-/// make up for what the dealing left uneven.
-static std::vector<uint16_t> assign(const std::vector<int32_t> &costs,
-                                    int64_t workers) {
-  constexpr size_t kSearched = 1 << 14;
-  size_t dealt = costs.size() > kSearched ? costs.size() - kSearched : 0;
-  std::vector<uint16_t> owners(costs.size());
-  std::vector<int64_t> loads(size_t(workers), 0);
-  for (size_t i = 0; i < dealt; ++i) {
-    size_t round = i / size_t(workers), place = i % size_t(workers);
-    size_t owner = round % 2 == 0 ? place : size_t(workers) - 1 - place;
-    owners[i] = uint16_t(owner);
-    loads[owner] += costs[i];
+TileOrder::TileOrder(const Sequences &sequences, const WorkShape &shape)
+    : sequences(sequences), shape(shape),
+      sorted(shape.order != WorkOrder::Unsorted) {
+  entries.resize(size_t(sequences.count));
+  Entry *end = entries.data();
+  auto blockM = uint32_t(shape.blockM);
+  uint32_t anyKeys = 0;
+  uint32_t before = std::numeric_limits<uint32_t>::max();
+  for (int64_t i = 0; i < sequences.count; ++i) {
+    auto keys = uint32_t(sequences.getKeys(i));
+    auto queries = uint32_t(sequences.getQueries(i));
+    *end = {keys, queries, int32_t(i),
+            int32_t((queries + blockM - 1) / blockM)};
+    // Only sequences with queries have tiles.
+    if (queries > 0) {
+      ++end;
+      anyKeys |= keys;
+      falling &= keys <= before;
+      square &= keys == queries;
+      before = keys;
+    }
   }
-  using Load = std::pair<int64_t, int32_t>;
-  std::priority_queue<Load, std::vector<Load>, std::greater<Load>> queue;
-  for (int64_t w = 0; w < workers; ++w) {
-    queue.push({loads[size_t(w)], int32_t(w)});
+  entries.resize(size_t(end - entries.data()));
+  if (sorted && !falling) {
+    sortByKeys(anyKeys);
+    falling = true;
   }
-  for (size_t i = dealt; i < costs.size(); ++i) {
-    auto [load, owner] = queue.top();
-    queue.pop();
-    owners[i] = uint16_t(owner);
-    queue.push({load + costs[i], owner});
-  }
-  return owners;
 }
 
-/// Puts each worker's items together, in the order in which they were dealt.
-static void gather(const Sections &sections,
-                   const std::vector<uint16_t> &owners, int64_t workers,
-                   WorkList &list) {
-  list.starts.assign(size_t(workers) + 1, 0);
-  for (uint16_t owner : owners) {
-    ++list.starts[size_t(owner) + 1];
-  }
-  std::partial_sum(list.starts.begin(), list.starts.end(), list.starts.begin());
-  std::vector<int32_t> next(list.starts.begin(), list.starts.end() - 1);
-  list.items.resize(owners.size());
-  for (size_t i = 0; i < owners.size(); ++i) {
-    list.items[size_t(next[owners[i]]++)] = sections.items[i];
+/// Sorts by falling number of keys; stable. A radix sort, since a batch may
+/// have a million sequences.
+void TileOrder::sortByKeys(uint32_t anyKeys) {
+  constexpr int kBits = 11;
+  constexpr uint32_t kBuckets = 1u << kBits;
+  Array<Entry> other(entries.size());
+  for (int shift = 0; shift < 32 && (anyKeys >> shift) != 0; shift += kBits) {
+    // Complemented digits sort downwards.
+    auto digit = [&](const Entry &entry) {
+      return ~(entry.keys >> shift) & (kBuckets - 1);
+    };
+    std::array<uint32_t, kBuckets + 1> starts{};
+    for (const Entry &entry : entries) {
+      ++starts[digit(entry) + 1];
+    }
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    for (const Entry &entry : entries) {
+      other[starts[digit(entry)]++] = entry;
+    }
+    entries.swap(other);
   }
 }
+
+template <typename Take>
+void TileOrder::forEach(Take &take) {
+  if (!shape.causal) {
+    // Sections do not change the order: all tiles of a sequence cost the same.
+    for (const Entry &entry : entries) {
+      take({entry.sequence, 0, entry.tiles, 0, int32_t(shape.queryHeads),
+            getCost(entry, 0)});
+    }
+    return;
+  }
+  int64_t cacheBytes = shape.order == WorkOrder::Unsectioned
+                           ? std::numeric_limits<int64_t>::max()
+                           : kCacheBytes;
+  auto group = int32_t(shape.queryHeads / shape.kvHeads);
+  int64_t bytes = 0;
+  for (const Entry &entry : entries) {
+    int64_t headBytes = entry.keys * shape.bytesPerKey;
+    for (int64_t head = 0; head < shape.kvHeads;) {
+      // As many heads as begin in what is left of the section.
+      int64_t heads = shape.kvHeads - head;
+      if (heads * headBytes > cacheBytes - bytes) {
+        heads = (cacheBytes - bytes - 1) / headBytes + 1;
+      }
+      Part part = {entry, int32_t(head) * group, int32_t(head + heads) * group};
+      head += heads;
+      bytes += heads * headBytes;
+      if (sorted) {
+        section.push_back(part);
+      } else {
+        takePart(part, take);
+      }
+      if (bytes >= cacheBytes) {
+        takeSection(take);
+        bytes = 0;
+      }
+    }
+  }
+  takeSection(take);
+}
+
+template <typename Take>
+void TileOrder::takePart(const Part &part, Take &take) {
+  for (int32_t tile = 0; tile < part.entry.tiles; ++tile) {
+    take(getTile(part, tile));
+  }
+}
+
+/// Takes the tiles of a section, those that cost most first.
+template <typename Take>
+void TileOrder::takeSection(Take &take) {
+  if (square && !section.empty()) {
+    // Sequences come by falling length and costs rise with the tile, so this is
+    // the order.
+    size_t parts = 0;
+    for (int32_t tile = section.front().entry.tiles - 1; tile >= 0; --tile) {
+      while (parts < section.size() && section[parts].entry.tiles > tile) {
+        ++parts;
+      }
+      for (size_t i = 0; i < parts; ++i) {
+        take(getTile(section[i], tile));
+      }
+    }
+    section.clear();
+    return;
+  }
+  auto collect = [&](const Run &run) { runs.push_back(run); };
+  for (const Part &part : section) {
+    takePart(part, collect);
+  }
+  section.clear();
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const Run &a, const Run &b) { return a.cost > b.cost; });
+  for (const Run &run : runs) {
+    take(run);
+  }
+  runs.clear();
+}
+
+//===----------------------------------------------------------------------===//
+// Who takes a tile
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// So many tiles that follow each other cost the same.
+struct CostRun {
+  int64_t cost;
+  int64_t count;
+};
+
+/// Deals tiles, given what they cost: some in turns, the others each to the
+/// worker that has least to do.
+class Dealer {
+public:
+  static constexpr int64_t kMaxWorkers = 1 << 16;
+
+  Dealer(int64_t workers, bool snake) : workers(workers) {
+    // Two rounds, after which turns repeat.
+    turns.resize(size_t(2 * workers));
+    std::iota(turns.begin(), turns.begin() + workers, 0);
+    std::copy(turns.begin(), turns.begin() + workers, turns.begin() + workers);
+    if (snake) {
+      std::reverse(turns.begin() + workers, turns.end());
+    }
+  }
+
+  /// Deals tiles `begin` to `end` of `total` in turns.
+  void deal(const std::vector<CostRun> &runs, int64_t begin, int64_t end,
+            int64_t total) {
+    dealtBegin = begin;
+    dealtEnd = end;
+    loads.assign(size_t(workers), 0);
+    counts.assign(size_t(workers), 0);
+    owners.clear();
+    owners.reserve(size_t(total - (end - begin)));
+    Cursor cursor = {runs.data(), 0};
+    search(cursor, begin);
+    dealInTurns(cursor, end - begin);
+    search(cursor, total - end);
+    for (int32_t owner : owners) {
+      ++counts[size_t(owner)];
+    }
+  }
+
+  /// Whether no worker has more to do than the mean and the largest tile, as
+  /// when each tile goes to whoever has least to do.
+  bool isBalanced(const std::vector<CostRun> &runs) const {
+    int64_t largest = 0;
+    for (const CostRun &run : runs) {
+      largest = std::max(largest, run.cost);
+    }
+    int64_t total = std::accumulate(loads.begin(), loads.end(), int64_t(0));
+    int64_t busiest = *std::max_element(loads.begin(), loads.end());
+    return busiest * workers <= total + largest * workers;
+  }
+
+  int64_t workers;
+  /// The worker of each turn.
+  std::vector<int32_t> turns;
+  int64_t dealtBegin = 0, dealtEnd = 0;
+  /// What each worker has to do, and how many tiles that is.
+  std::vector<int64_t> loads, counts;
+  /// Of the tiles that were not dealt in turns.
+  std::vector<int32_t, UninitializedAllocator<int32_t>> owners;
+
+private:
+  /// Loads and their workers in rising order, each pair as one number.
+  class Queue {
+  public:
+    explicit Queue(const std::vector<int64_t> &loads) {
+      for (size_t worker = 0; worker < loads.size(); ++worker) {
+        entries.push_back(uint64_t(loads[worker]) << kBits | worker);
+      }
+      std::sort(entries.begin(), entries.end());
+      raised.resize(2 * entries.size());
+      merged.resize(entries.size());
+    }
+
+    /// Gives `count` tiles of one cost to whoever has least to do, one by one.
+    /// Who was given one queues again behind those that were before, so the
+    /// least is the first of one of two queues.
+    void give(int64_t cost, int64_t count, int32_t *owners) {
+      uint64_t raise = uint64_t(cost) << kBits;
+      size_t size = entries.size(), first = 0, begin = 0, end = 0;
+      int64_t given = 0;
+      for (; given < count && first < size; ++given) {
+        bool again = begin < end && raised[begin] < entries[first];
+        uint64_t entry = again ? raised[begin++] : entries[first++];
+        owners[given] = int32_t(entry & kMask);
+        // As many queue again as have left the other, half of what there is
+        // room for.
+        if (end == raised.size()) {
+          std::copy(raised.begin() + ptrdiff_t(begin), raised.end(),
+                    raised.begin());
+          end -= begin;
+          begin = 0;
+        }
+        raised[end++] = entry + raise;
+      }
+      if (given < count) {
+        takeTurns(raise, count - given, owners + given, begin);
+        return;
+      }
+      std::merge(entries.begin() + ptrdiff_t(first), entries.end(),
+                 raised.begin() + ptrdiff_t(begin),
+                 raised.begin() + ptrdiff_t(end), merged.begin());
+      entries.swap(merged);
+    }
+
+    /// Loads of all workers.
+    void getLoads(std::vector<int64_t> &loads) const {
+      for (uint64_t entry : entries) {
+        loads[size_t(entry & kMask)] = int64_t(entry >> kBits);
+      }
+    }
+
+  private:
+    /// All queue again, from `begin` on, so this is their order from now on.
+    void takeTurns(uint64_t raise, int64_t count, int32_t *owners,
+                   size_t begin) {
+      auto size = int64_t(entries.size());
+      const uint64_t *queue = raised.data() + begin;
+      for (int64_t i = 0; i < std::min(count, size); ++i) {
+        owners[i] = int32_t(queue[i] & kMask);
+      }
+      for (int64_t i = size; i < count; ++i) {
+        owners[i] = owners[i - size];
+      }
+      int64_t rest = count % size;
+      uint64_t rounds = uint64_t(count / size) * raise;
+      for (int64_t i = 0; i < size; ++i) {
+        bool again = i < rest;
+        entries[size_t(again ? i + size - rest : i - rest)] =
+            queue[i] + rounds + (again ? raise : 0);
+      }
+    }
+
+    static constexpr int kBits = 16;
+    static constexpr uint64_t kMask = (1 << kBits) - 1;
+    std::vector<uint64_t> entries, raised, merged;
+  };
+
+  /// A place among the tiles: so many of a run have been taken.
+  struct Cursor {
+    const CostRun *run;
+    int64_t taken;
+
+    /// Takes at most `limit` tiles of one cost.
+    CostRun take(int64_t limit) {
+      while (taken == run->count) {
+        ++run;
+        taken = 0;
+      }
+      int64_t count = std::min(limit, run->count - taken);
+      taken += count;
+      return {run->cost, count};
+    }
+  };
+
+  void search(Cursor &cursor, int64_t count) {
+    Queue queue(loads);
+    size_t at = owners.size();
+    owners.resize(at + size_t(count));
+    while (count > 0) {
+      CostRun part = cursor.take(count);
+      count -= part.count;
+      queue.give(part.cost, part.count, owners.data() + at);
+      at += size_t(part.count);
+    }
+    queue.getLoads(loads);
+  }
+
+  void dealInTurns(Cursor &cursor, int64_t count) {
+    auto period = int64_t(turns.size());
+    // What each turn gets beyond `all`, as differences to the turn before.
+    std::vector<int64_t> extra(turns.size() + 1, 0);
+    int64_t all = 0;
+    for (int64_t position = 0; position < count;) {
+      CostRun part = cursor.take(count - position);
+      int64_t first = position % period, end = first + part.count % period;
+      all += part.count / period * part.cost;
+      extra[size_t(first)] += part.cost;
+      extra[size_t(std::min(end, period))] -= part.cost;
+      if (end > period) {
+        extra[0] += part.cost;
+        extra[size_t(end - period)] -= part.cost;
+      }
+      position += part.count;
+    }
+    int64_t load = all;
+    for (int64_t turn = 0; turn < period; ++turn) {
+      load += extra[size_t(turn)];
+      auto worker = size_t(turns[size_t(turn)]);
+      loads[worker] += load;
+      counts[worker] += count / period + (turn < count % period);
+    }
+  }
+};
+} // namespace
+
+/// Deals a list of `total` tiles.
+static Dealer dealTiles(TileOrder &order, const WorkShape &shape,
+                        int64_t total) {
+  std::vector<CostRun> runs;
+  auto collect = [&](const Run &run) {
+    if (runs.empty() || runs.back().cost != run.cost) {
+      runs.push_back({run.cost, 0});
+    }
+    runs.back().count += run.getCount();
+  };
+  order.forEach(collect);
+  int64_t workers =
+      std::min({shape.workers, total, int64_t(Dealer::kMaxWorkers)});
+  Dealer dealer(workers, shape.order != WorkOrder::Strided);
+  if (shape.order == WorkOrder::Dealt || shape.order == WorkOrder::Strided) {
+    dealer.deal(runs, 0, total, total);
+    return dealer;
+  }
+  // Searching takes longer than dealing. Its end makes up for what dealing left
+  // uneven, which is little if costs only fall, or if the largest were
+  // searched.
+  constexpr int64_t kShort = 1 << 14, kLast = 1 << 12, kFirst = 1 << 14;
+  if (total > kShort) {
+    bool falling = std::is_sorted(
+        runs.begin(), runs.end(),
+        [](const CostRun &a, const CostRun &b) { return a.cost > b.cost; });
+    int64_t begin = falling ? 0 : std::min(total - kLast, kFirst);
+    dealer.deal(runs, begin, total - kLast, total);
+    if (dealer.isBalanced(runs)) {
+      return dealer;
+    }
+  }
+  dealer.deal(runs, 0, 0, total);
+  return dealer;
+}
+
+namespace {
+/// Writes every tile to its place.
+class Placer {
+public:
+  Placer(const WorkShape &shape, const Dealer &dealer, WorkList &list)
+      : dealer(dealer), blockM(int32_t(shape.blockM)),
+        owner(dealer.owners.data()), searched(dealer.dealtBegin),
+        dealt(dealer.dealtEnd - dealer.dealtBegin),
+        stage(dealer.turns.size() * kPeriods) {
+    for (size_t worker = 0; worker < dealer.counts.size(); ++worker) {
+      next.push_back(list.items.data() + list.starts[worker]);
+    }
+  }
+
+  void operator()(const Run &run) {
+    int64_t count = run.getCount();
+    if (searched == 0 && count < dealt &&
+        staged + size_t(count) < stage.size()) {
+      dealt -= count;
+      WorkItem *at = stage.data() + staged;
+      staged += size_t(count);
+      forEachItem(run, [&](const WorkItem &item) { *at++ = item; });
+    } else {
+      forEachItem(run, [&](const WorkItem &item) { place(item); });
+    }
+  }
+
+private:
+  template <typename Take>
+  void forEachItem(const Run &run, Take take) {
+    int32_t first = run.tile * blockM, end = first + run.numTiles * blockM;
+    for (int32_t head = run.headBegin; head < run.headEnd; ++head) {
+      for (int32_t row = first; row != end; row += blockM) {
+        take({run.sequence, row, head, 0});
+      }
+    }
+  }
+
+  void place(const WorkItem &item) {
+    if (searched == 0 && dealt > 0) {
+      stage[staged++] = item;
+      if (--dealt == 0 || staged == stage.size()) {
+        placeStaged();
+      }
+      return;
+    }
+    searched -= searched > 0;
+    *next[size_t(*owner++)]++ = item;
+  }
+
+  /// Places the tiles of some rounds, worker by worker: to write one tile here
+  /// and one there takes several times as long.
+  void placeStaged() {
+    auto workers = size_t(dealer.workers);
+    size_t rounds = staged / workers;
+    for (size_t turn = 0; turn < workers; ++turn) {
+      WorkItem *at = next[turn];
+      // The first worker of a round, or the last of one that goes back.
+      size_t back = size_t(dealer.turns[workers + turn]);
+      for (size_t round = 0; round < rounds; ++round) {
+        *at++ = stage[round * workers + (round % 2 == 0 ? turn : back)];
+      }
+      next[turn] = at;
+    }
+    for (size_t i = rounds * workers; i < staged; ++i) {
+      *next[size_t(dealer.turns[i % dealer.turns.size()])]++ = stage[i];
+    }
+    staged = 0;
+  }
+
+  /// Periods of turns that are staged, which fit a processor's nearest cache.
+  static constexpr size_t kPeriods = 4;
+
+  const Dealer &dealer;
+  int32_t blockM;
+  const int32_t *owner;
+  /// Tiles until turns begin, and those in turns.
+  int64_t searched, dealt;
+  /// Tiles dealt in turns that were not placed yet.
+  std::vector<WorkItem, UninitializedAllocator<WorkItem>> stage;
+  size_t staged = 0;
+  /// Where each worker's next tile goes.
+  std::vector<WorkItem *> next;
+};
+} // namespace
 
 Status jfa::runtime::makeWorkList(const Sequences &sequences,
                                   const WorkShape &shape, WorkList &list) {
   // The kernel multiplies an item's number by four in 32 bits.
   constexpr int64_t kMaxItems = std::numeric_limits<int32_t>::max() / 4 - 1;
-  int64_t total = 0;
-  for (int64_t i = 0; i < sequences.count; ++i) {
-    int64_t queries = sequences.getQueries(i);
-    total += (queries + shape.blockM - 1) / shape.blockM * shape.queryHeads;
-    if (total > kMaxItems) {
-      return invalid("batch_size", "to make at most ", kMaxItems, " tiles of ",
-                     shape.blockM,
-                     " query rows of a head, but "
-                     "got more");
-    }
+  TileOrder order(sequences, shape);
+  int64_t total = order.countTiles();
+  if (total > kMaxItems) {
+    return invalid("batch_size", "to make at most ", kMaxItems, " tiles of ",
+                   shape.blockM, " query rows of a head, but got more");
   }
-  Sections sections(sequences, shape);
-  sections.items.reserve(size_t(total));
-  sections.costs.reserve(size_t(total));
-  std::vector<int32_t> order;
-  if (sequences.kOffsets) {
-    order = sortByKeys(sequences);
-  } else {
-    order.resize(size_t(sequences.count));
-    std::iota(order.begin(), order.end(), 0);
+  list.items.clear();
+  list.items.reserve(size_t(total) + 1);
+  list.starts.assign(1, 0);
+  if (total == 0) {
+    return success();
   }
-  for (int32_t sequence : order) {
-    for (int64_t head = 0; head < shape.kvHeads; ++head) {
-      sections.add(sequence, head);
-    }
+  Dealer dealer = dealTiles(order, shape, total);
+  for (int64_t count : dealer.counts) {
+    list.starts.push_back(list.starts.back() + int32_t(count));
   }
-  sections.close();
-  int64_t workers = std::min<int64_t>(shape.workers, total);
-  gather(sections, assign(sections.costs, workers), workers, list);
+  list.items.resize(size_t(total));
+  Placer placer(shape, dealer, list);
+  order.forEach(placer);
   return success();
 }

@@ -12,7 +12,13 @@
 //  - tiles that share keys and values are taken at about the same time, in
 //    sections whose keys and values fit the L2 cache, longest sequences first;
 //  - within a section the longest tiles come first;
-//  - each goes to the multiprocessor that has least to do so far.
+//  - each goes to the multiprocessor that has least to do so far. Of a long
+//  list
+//    only the end is dealt so: before it, tiles are dealt back and forth.
+//
+// A plan may be made for each batch, so this is written for speed: no memory is
+// taken per sequence, every tile is written once, at its place, and all else is
+// done for runs of tiles that cost the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +28,8 @@
 #include "Status.h"
 
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <vector>
 
 namespace jfa::runtime {
@@ -32,7 +40,7 @@ struct WorkItem {
   /// First query row, counted from the sequence's first.
   int32_t row;
   int32_t head;
-  int32_t reserved = 0;
+  int32_t reserved;
 
   bool operator==(const WorkItem &other) const {
     return sequence == other.sequence && row == other.row && head == other.head;
@@ -58,6 +66,20 @@ struct Sequences {
   }
 };
 
+/// How the list is made. Anything but Balanced leaves out one of the steps
+/// above, so that the step can be measured.
+enum class WorkOrder {
+  Balanced = JFA_WORK_ORDER_BALANCED,
+  /// All tiles are dealt back and forth.
+  Dealt = JFA_WORK_ORDER_DEALT,
+  /// Tile i goes to worker i mod the number of workers.
+  Strided = JFA_WORK_ORDER_STRIDED,
+  /// Sequences and tiles are dealt in the order that they have.
+  Unsorted = JFA_WORK_ORDER_UNSORTED,
+  /// One section, however large.
+  Unsectioned = JFA_WORK_ORDER_UNSECTIONED,
+};
+
 /// What decides how much work a tile is, and who shares it.
 struct WorkShape {
   int64_t blockM;
@@ -69,12 +91,31 @@ struct WorkShape {
   int64_t bytesPerKey;
   /// Multiprocessors to deal to.
   int64_t workers;
+  WorkOrder order = WorkOrder::Balanced;
+};
+
+/// An allocator that leaves new elements as they are: who makes a list writes
+/// all of it.
+template <typename T>
+struct UninitializedAllocator : std::allocator<T> {
+  template <typename U>
+  struct rebind {
+    using other = UninitializedAllocator<U>;
+  };
+  template <typename U>
+  void construct(U *element) {
+    ::new (static_cast<void *>(element)) U;
+  }
+  template <typename U, typename... Args>
+  void construct(U *element, Args &&...args) {
+    ::new (static_cast<void *>(element)) U{static_cast<Args &&>(args)...};
+  }
 };
 
 /// The work of a launch: worker w takes `items[starts[w]]` up to
 /// `items[starts[w + 1] - 1]`, in this order.
 struct WorkList {
-  std::vector<WorkItem> items;
+  std::vector<WorkItem, UninitializedAllocator<WorkItem>> items;
   std::vector<int32_t> starts;
 };
 
@@ -85,8 +126,8 @@ int64_t getTileCost(const Sequences &sequences, const WorkShape &shape,
 
 /// Makes the list. Every block of `blockM` query rows that has a row is in it
 /// once for each head, also where a sequence has no keys: its output is written
-/// too. No worker without work is listed. Refuses lists with more than 2^31 - 1
-/// items.
+/// too. No worker without work is listed. There is room for one more item.
+/// Refuses lists whose items the kernel could not number.
 Status makeWorkList(const Sequences &sequences, const WorkShape &shape,
                     WorkList &list);
 

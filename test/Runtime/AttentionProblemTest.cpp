@@ -109,7 +109,7 @@ TEST(AttentionProblem, RefusesKinds) {
         "expected 'scale' to be positive, or 0 for 1/sqrt(head_dim), but got "
         "-1"},
        {[](Description &d) { d.struct_size = 8; }, "struct_size",
-        "expected 'struct_size' to be 152, but got 8"}});
+        "expected 'struct_size' to be 160, but got 8"}});
 }
 
 TEST(AttentionProblem, RefusesOffsets) {
@@ -156,6 +156,8 @@ TEST(AttentionProblem, RefusesStrides) {
        {[](Description &d) { d.o_head_stride = 100; }, "o_head_stride",
         "expected 'o_head_stride' to be 0 or in 128 .. 549755813887 elements, "
         "but got 100"},
+       {[](Description &d) { d.work_order = 5; }, "work_order",
+        "expected 'work_order' to be in 0 .. 4, but got 5"},
        {[](Description &d) { d.lse_head_stride = 299; }, "lse_head_stride",
         "expected 'lse_head_stride' to be 0 or at least the 300 rows of o, but "
         "got 299"}});

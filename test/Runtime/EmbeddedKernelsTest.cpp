@@ -53,6 +53,9 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
     }
     ++found[key];
   }
+  // Without ptxas or the compiler the library is built without kernels, and
+  // CMake has warned. Then there is nothing to compare; the runtime is tested
+  // with the bundles that other tests make.
   if (found.empty()) {
     GTEST_SKIP() << "the library was built without kernels";
   }

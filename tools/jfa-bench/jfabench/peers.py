@@ -19,7 +19,7 @@ class Unsuitable(Exception):
     pass
 
 
-def ours(inputs):
+def ours(inputs, work_order=0):
     s = inputs.shape
     q, k, v = inputs.q, inputs.k, inputs.v
     offsets = {}
@@ -29,7 +29,8 @@ def ours(inputs):
         offsets["k_offsets"] = inputs.k_offsets
         if s.mode == "jagged":
             offsets["q_offsets"] = inputs.q_offsets
-    plan = jfa.AttentionForwardPlan(q, k, v, causal=s.causal, **offsets)
+    plan = jfa.AttentionForwardPlan(q, k, v, causal=s.causal,
+                                    work_order=work_order, **offsets)
     o, lse = plan.make_outputs()
     launch = plan.bind(q, k, v, o, lse, **offsets)
 

@@ -4,14 +4,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # ===---------------------------------------------------------------------=== #
-"""The shapes the kernels are judged on, and their inputs."""
+"""The shapes the kernels are judged on. Nothing here needs a GPU."""
 
-from dataclasses import dataclass
-
-import torch
-
-DEVICE = "cuda"
-DTYPE = torch.bfloat16
+from dataclasses import dataclass, replace
 
 
 @dataclass
@@ -25,6 +20,18 @@ class Shape:
     heads: int
     head_dim: int
     causal: bool
+    # Of a skewed shape: one of equal lengths that takes as many FLOPs.
+    twin: "Shape" = None
+
+    @property
+    def problem(self):
+        """What a kernel for this shape is specialised for, beside its type."""
+        return {
+            "HEAD_DIM": str(self.head_dim),
+            "CAUSAL": str(self.causal).lower(),
+            "JAGGED": str(self.mode != "dense").lower(),
+            "BROADCAST_QUERY": str(self.mode == "broadcast").lower(),
+        }
 
     @property
     def flops(self):
@@ -35,10 +42,47 @@ class Shape:
 
 def user_histories(count, longest, mean_fraction, seed=1):
     """Lengths as those of user histories: log-normal, so with a long tail."""
+    import torch
     g = torch.Generator().manual_seed(seed)
     x = torch.exp(torch.randn(count, generator=g) * 0.9)
     x = x / x.mean() * mean_fraction * longest
     return x.clamp(1, longest).round().to(torch.int64).tolist()
+
+
+def equal_twin(shape):
+    """As many sequences of one length each, which take as many FLOPs, dense."""
+    pairs = sum(q * k for q, k in zip(shape.q_len, shape.k_len))
+    count = len(shape.q_len)
+    length = round((pairs / count) ** 0.5)
+    return Shape(f"equal twin B{count} S{length} of {shape.name}", "dense",
+                 [length] * count, [length] * count, shape.heads,
+                 shape.head_dim, shape.causal)
+
+
+def skewed_shapes():
+    """Shapes that a jagged kernel may be bad at, each with its equal twin."""
+    result = []
+    for what, lengths in (("n8192 of 34", [34] * 8192),
+                          ("one 65536 n1000 of 64", [65536] + [64] * 1000)):
+        shape = Shape(f"skewed self {what} H4 D128 full", "jagged", lengths,
+                      lengths, 4, 128, False)
+        result.append(replace(shape, twin=equal_twin(shape)))
+    return result
+
+
+def tuning_shapes():
+    """What the specialisations are tuned on: all shapes, and jagged ones for each
+    head dimension and mask that is shipped."""
+    result = all_shapes()
+    for shape in all_shapes():
+        if shape.mode == "dense" or shape.twin:
+            continue
+        for dim, causal in ((128, True), (64, False), (64, True)):
+            name = shape.name.replace(" full", "").replace(" D128", f" D{dim}")
+            result.append(
+                replace(shape, name=f"{name} {'causal' if causal else 'full'}",
+                        head_dim=dim, causal=causal))
+    return result
 
 
 def all_shapes():
@@ -61,63 +105,4 @@ def all_shapes():
             result.append(
                 Shape(f"jagged bcastQ Lq{rows} {what}", "broadcast",
                       [rows] * count, lengths, 4, 128, False))
-    return result
-
-
-class Inputs:
-    """Tensors of a shape, packed as [rows, heads, D]."""
-
-    def __init__(self, shape):
-        g = torch.Generator(device=DEVICE).manual_seed(0)
-
-        def make(rows):
-            return torch.randn(rows, shape.heads, shape.head_dim, device=DEVICE,
-                               dtype=DTYPE, generator=g)
-
-        broadcast = shape.mode == "broadcast"
-        self.shape = shape
-        self.q = make(shape.q_len[0] if broadcast else sum(shape.q_len))
-        self.k = make(sum(shape.k_len))
-        self.v = make(sum(shape.k_len))
-        self.q_offsets = self.offsets(shape.q_len)
-        self.k_offsets = self.offsets(shape.k_len)
-
-    @staticmethod
-    def offsets(lengths):
-        result = torch.zeros(len(lengths) + 1, dtype=torch.int32)
-        result[1:] = torch.tensor(lengths).cumsum(0)
-        return result.to(DEVICE)
-
-    def expanded_q(self):
-        """The broadcast query once per sequence; otherwise q."""
-        if self.shape.mode != "broadcast":
-            return self.q
-        count = len(self.shape.q_len)
-        return self.q[None].expand(count, *self.q.shape).reshape(
-            -1, *self.q.shape[1:])
-
-    def error(self, rows):
-        """The largest difference of an output `[rows, H, D]` from fp32, on a
-        sample of sequences, heads and rows."""
-        s = self.shape
-        worst = 0.0
-        longest = max(range(len(s.k_len)), key=lambda b: s.k_len[b])
-        q_start = self.q_offsets.tolist()
-        k_start = self.k_offsets.tolist()
-        for b in sorted({0, longest, len(s.k_len) - 1}):
-            take = min(s.q_len[b], 512)
-            first = s.q_len[b] - take
-            at = first if s.mode == "broadcast" else q_start[b] + first
-            for h in (0, s.heads - 1):
-                q = self.q[at:at + take, h].float()
-                k, v = (x[k_start[b]:k_start[b + 1], h].float()
-                        for x in (self.k, self.v))
-                scores = q @ k.T * s.head_dim**-0.5
-                if s.causal:  # the last rows, so aligned at the bottom right
-                    scores += torch.full_like(scores, float("-inf")).triu(
-                        s.k_len[b] - take + 1)
-                expected = torch.softmax(scores, -1) @ v
-                out = q_start[b] + first
-                got = rows[out:out + take, h].float()
-                worst = max(worst, (got - expected).abs().max().item())
-        return worst
+    return result + skewed_shapes()

@@ -81,6 +81,7 @@ class AttentionForwardDescription(C.Structure):
         ("o_row_stride", C.c_int64),
         ("o_head_stride", C.c_int64),
         ("lse_head_stride", C.c_int64),
+        ("work_order", C.c_int32),
     ]
 
 

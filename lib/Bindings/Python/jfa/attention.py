@@ -66,11 +66,12 @@ class AttentionForwardPlan:
     * broadcast query: `q` is `[Lq, H, D]`, with `k_offsets` only.
 
     Offsets are int32 tensors `[B + 1]`; ones on a GPU are copied to the host,
-    which waits for it. `o`, if given, sets the strides of the output.
+    which waits for it. `o`, if given, sets the strides of the output. A
+    `work_order` other than 0 is for measurements: a jfaWorkOrder.
     """
 
     def __init__(self, q, k, v, q_offsets=None, k_offsets=None, *,
-                 causal=False, scale=None, o=None):
+                 causal=False, scale=None, o=None, work_order=0):
         if q.dtype not in _ELEMENT_TYPES:
             _refuse("q", f"to have dtype bfloat16 or float16, but got {q.dtype}")
         self.device = q.device
@@ -81,6 +82,7 @@ class AttentionForwardPlan:
         self._plan = C.c_void_p()
         description = self._describe(q, k, q_offsets, k_offsets)
         description.causal = bool(causal)
+        description.work_order = work_order
         description.scale = scale or 0.0
         if scale == 0:
             _refuse("scale", "to be positive, but got 0")

@@ -1,0 +1,58 @@
+# ===- measure.py - Measures variants on a GPU --------------*- Python -*-=== #
+#
+# Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===---------------------------------------------------------------------=== #
+"""Measures the variants of jfabench.variants on a GPU."""
+
+import os
+
+import torch
+
+import jfa
+
+from .inputs import Inputs
+from .levers import WORK_ORDERS
+from .peers import ours
+from .timing import gpu_timer, measure
+from .variants import shapes_of
+
+
+def prepare(inputs, variants, folder):
+    """Calls of those variants that run and are right, and why others are not."""
+    calls, refused, allowed = {}, {}, None
+    for variant in variants:
+        if variant.refusal:
+            continue
+        try:
+            # A plan keeps its kernel; the bundle loaded last has precedence.
+            jfa.load_kernels(os.path.join(folder, variant.bundle))
+            call, to_rows = ours(inputs, WORK_ORDERS[variant.work_order])
+            error = inputs.error(to_rows(call()))
+            torch.cuda.synchronize()
+        except Exception as failure:
+            text = str(failure) or repr(failure)
+            refused[variant.name] = text.split("\n")[0][:160]
+            continue
+        if allowed is None:
+            allowed = 2 * error + 1e-3
+        if not error <= allowed:
+            refused[variant.name] = (f"expected an error of at most "
+                                     f"{allowed:.1e}, but got {error:.1e}")
+            continue
+        calls[variant.name] = call
+    return calls, refused
+
+
+def measure_sets(sets, shapes, folder, rounds, rep):
+    """Timings by line, shape and variant, and refusals by line and variant."""
+    timer = gpu_timer(rep)
+    timings, refused = {}, {}
+    for each in sets:
+        timings[str(each.line)], refused[str(each.line)] = {}, {}
+        for shape in shapes_of(each, shapes):
+            calls, wrong = prepare(Inputs(shape), each.variants, folder)
+            refused[str(each.line)].update(wrong)
+            timings[str(each.line)][shape.name] = measure(calls, rounds, timer)
+    return {"timings": timings, "refused": refused}

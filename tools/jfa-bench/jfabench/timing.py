@@ -1,0 +1,47 @@
+# ===- timing.py - Times calls in turns ---------------- -*- Python -*-=== #
+#
+# Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===---------------------------------------------------------------------=== #
+"""Times calls in turns, in rounds whose order rotates, so that a GPU that warms up or
+slows down does so for all of them alike."""
+
+import statistics
+import time
+
+
+def gpu_timer(rep):
+    """Milliseconds of a call on the GPU, with the L2 cache flushed before each."""
+    from triton.testing import do_bench
+
+    def timer(call):
+        # A pause lets the clocks recover from the one before.
+        time.sleep(0.05)
+        return do_bench(call, warmup=10, rep=rep, return_mode="median")
+
+    return timer
+
+
+def measure(calls, rounds, timer):
+    """Milliseconds of every round, per name."""
+    times = {name: [] for name in calls}
+    names = list(calls)
+    for r in range(rounds):
+        turn = r % len(names) if names else 0
+        for name in names[turn:] + names[:turn]:
+            times[name].append(timer(calls[name]))
+    return times
+
+
+def gains(current, times):
+    """How many times as fast as the current one, round by round."""
+    return [c / t for c, t in zip(current, times)]
+
+
+def spread(values):
+    """The range of the middle half, which one odd round does not change."""
+    if len(values) < 2:
+        return 0.0
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return high - low

@@ -22,6 +22,7 @@ COMPILED = [
     ("depth of the K/V ring", "STAGES=1", {"STAGES": "1"}),
     ("depth of the K/V ring", "STAGES=3, BLOCK_N=80",
      {"STAGES": "3", "BLOCK_N": "80"}),
+    ("the next tile's queries read ahead", "Q_STAGES=1", {"Q_STAGES": "1"}),
     ("query rows of a tile", "BLOCK_M=64, PINGPONG=false",
      {"BLOCK_M": "64", "PINGPONG": "false"}),
     ("query rows of a tile", "BLOCK_M=192, 32/160 registers",

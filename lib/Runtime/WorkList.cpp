@@ -108,7 +108,6 @@ private:
             part.headBegin,      part.headEnd, getCost(part.entry, tile)};
   }
 
-  const Sequences &sequences;
   const WorkShape &shape;
   bool sorted;
   /// Whether no sequence has more keys than the one before it, and whether each
@@ -118,12 +117,12 @@ private:
   /// Of the current section, if tiles are sorted.
   Array<Part> section;
   Array<Run> runs;
+  std::vector<uint64_t> keys;
 };
 } // namespace
 
 TileOrder::TileOrder(const Sequences &sequences, const WorkShape &shape)
-    : sequences(sequences), shape(shape),
-      sorted(shape.order != WorkOrder::Unsorted) {
+    : shape(shape), sorted(shape.order != WorkOrder::Unsorted) {
   entries.resize(size_t(sequences.count));
   Entry *end = entries.data();
   auto blockM = uint32_t(shape.blockM);
@@ -243,10 +242,15 @@ void TileOrder::takeSection(Take &take) {
     takePart(part, collect);
   }
   section.clear();
-  std::stable_sort(runs.begin(), runs.end(),
-                   [](const Run &a, const Run &b) { return a.cost > b.cost; });
+  // Cost and place as one number, so that tiles that cost the same stay in
+  // order.
+  keys.clear();
   for (const Run &run : runs) {
-    take(run);
+    keys.push_back(uint64_t(~uint32_t(run.cost)) << 32 | keys.size());
+  }
+  std::sort(keys.begin(), keys.end());
+  for (uint64_t key : keys) {
+    take(runs[uint32_t(key)]);
   }
   runs.clear();
 }

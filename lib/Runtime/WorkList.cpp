@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -107,7 +108,6 @@ private:
             part.headBegin,      part.headEnd, getCost(part.entry, tile)};
   }
 
-  const Sequences &sequences;
   const WorkShape &shape;
   bool sorted;
   /// Whether no sequence has more keys than the one before it, and whether each
@@ -117,12 +117,12 @@ private:
   /// Of the current section, if tiles are sorted.
   Array<Part> section;
   Array<Run> runs;
+  std::vector<uint64_t> keys;
 };
 } // namespace
 
 TileOrder::TileOrder(const Sequences &sequences, const WorkShape &shape)
-    : sequences(sequences), shape(shape),
-      sorted(shape.order != WorkOrder::Unsorted) {
+    : shape(shape), sorted(shape.order != WorkOrder::Unsorted) {
   entries.resize(size_t(sequences.count));
   Entry *end = entries.data();
   auto blockM = uint32_t(shape.blockM);
@@ -242,10 +242,15 @@ void TileOrder::takeSection(Take &take) {
     takePart(part, collect);
   }
   section.clear();
-  std::stable_sort(runs.begin(), runs.end(),
-                   [](const Run &a, const Run &b) { return a.cost > b.cost; });
+  // Cost and place as one number, so that tiles that cost the same stay in
+  // order.
+  keys.clear();
   for (const Run &run : runs) {
-    take(run);
+    keys.push_back(uint64_t(~uint32_t(run.cost)) << 32 | keys.size());
+  }
+  std::sort(keys.begin(), keys.end());
+  for (uint64_t key : keys) {
+    take(runs[uint32_t(key)]);
   }
   runs.clear();
 }
@@ -492,10 +497,9 @@ namespace {
 class Placer {
 public:
   Placer(const WorkShape &shape, const Dealer &dealer, WorkList &list)
-      : dealer(dealer), blockM(int32_t(shape.blockM)),
+      : turns(dealer.turns), blockM(int32_t(shape.blockM)), turn(turns.data()),
         owner(dealer.owners.data()), searched(dealer.dealtBegin),
-        dealt(dealer.dealtEnd - dealer.dealtBegin),
-        stage(dealer.turns.size() * kPeriods) {
+        dealt(dealer.dealtEnd - dealer.dealtBegin) {
     for (size_t worker = 0; worker < dealer.counts.size(); ++worker) {
       next.push_back(list.items.data() + list.starts[worker]);
     }
@@ -503,71 +507,61 @@ public:
 
   void operator()(const Run &run) {
     int64_t count = run.getCount();
-    if (searched == 0 && count < dealt &&
-        staged + size_t(count) < stage.size()) {
+    if (searched == 0 && count <= dealt) {
       dealt -= count;
-      WorkItem *at = stage.data() + staged;
-      staged += size_t(count);
-      forEachItem(run, [&](const WorkItem &item) { *at++ = item; });
+      const int32_t *at = turn, *end = turns.data() + turns.size();
+      place(run, [&] {
+        int32_t worker = *at++;
+        at = at == end ? turns.data() : at;
+        return worker;
+      });
+      turn = at;
     } else {
-      forEachItem(run, [&](const WorkItem &item) { place(item); });
+      place(run, [&] { return getWorker(); });
     }
   }
 
 private:
-  template <typename Take>
-  void forEachItem(const Run &run, Take take) {
+  int32_t getWorker() {
+    if (searched > 0 || dealt == 0) {
+      searched -= searched > 0;
+      return *owner++;
+    }
+    --dealt;
+    int32_t worker = *turn++;
+    if (turn == turns.data() + turns.size()) {
+      turn = turns.data();
+    }
+    return worker;
+  }
+
+  template <typename GetWorker>
+  void place(const Run &run, GetWorker getWorker) {
+    WorkItem **places = next.data();
     int32_t first = run.tile * blockM, end = first + run.numTiles * blockM;
     for (int32_t head = run.headBegin; head < run.headEnd; ++head) {
       for (int32_t row = first; row != end; row += blockM) {
-        take({run.sequence, row, head, 0});
+        WorkItem *&at = places[getWorker()];
+        // Tiles go to as many places as there are workers, which is more than
+        // the processor foresees.
+        __builtin_prefetch(at + 8, 1);
+        // Two stores.
+        const uint64_t item[2] = {uint64_t(uint32_t(row)) << 32 |
+                                      uint32_t(run.sequence),
+                                  uint32_t(head)};
+        std::memcpy(at, &item[0], 8);
+        std::memcpy(&at->head, &item[1], 8);
+        ++at;
       }
     }
   }
 
-  void place(const WorkItem &item) {
-    if (searched == 0 && dealt > 0) {
-      stage[staged++] = item;
-      if (--dealt == 0 || staged == stage.size()) {
-        placeStaged();
-      }
-      return;
-    }
-    searched -= searched > 0;
-    *next[size_t(*owner++)]++ = item;
-  }
-
-  /// Places the tiles of some rounds, worker by worker: to write one tile here
-  /// and one there takes several times as long.
-  void placeStaged() {
-    auto workers = size_t(dealer.workers);
-    size_t rounds = staged / workers;
-    for (size_t turn = 0; turn < workers; ++turn) {
-      WorkItem *at = next[turn];
-      // The first worker of a round, or the last of one that goes back.
-      size_t back = size_t(dealer.turns[workers + turn]);
-      for (size_t round = 0; round < rounds; ++round) {
-        *at++ = stage[round * workers + (round % 2 == 0 ? turn : back)];
-      }
-      next[turn] = at;
-    }
-    for (size_t i = rounds * workers; i < staged; ++i) {
-      *next[size_t(dealer.turns[i % dealer.turns.size()])]++ = stage[i];
-    }
-    staged = 0;
-  }
-
-  /// Periods of turns that are staged, which fit a processor's nearest cache.
-  static constexpr size_t kPeriods = 4;
-
-  const Dealer &dealer;
+  const std::vector<int32_t> &turns;
   int32_t blockM;
+  const int32_t *turn;
   const int32_t *owner;
   /// Tiles until turns begin, and those in turns.
   int64_t searched, dealt;
-  /// Tiles dealt in turns that were not placed yet.
-  std::vector<WorkItem, UninitializedAllocator<WorkItem>> stage;
-  size_t staged = 0;
   /// Where each worker's next tile goes.
   std::vector<WorkItem *> next;
 };

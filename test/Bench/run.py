@@ -3,6 +3,8 @@
 them."""
 
 import contextlib
+import importlib.machinery
+import importlib.util
 import io
 import json
 import os
@@ -11,6 +13,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 import xml.etree.ElementTree as ElementTree
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -337,6 +340,98 @@ class CommandLine(unittest.TestCase):
             again = run_bench("--tune", path("set"), "--from", timings,
                               *arguments)
             self.assertIn("compile them again", again.stderr)
+
+
+class FakeInputs:
+    """Stands for tensors; an output is how far it is off."""
+
+    def __init__(self, shape):
+        self.shape = shape
+
+    def error(self, rows):
+        return rows
+
+
+class FakeGPU:
+    """Modules as they are on a machine with a GPU, as far as measuring goes. What a
+    kernel's bundle is named decides how it behaves."""
+
+    def __init__(self):
+        self.loaded = ""
+        unsuitable = type("Unsuitable", (Exception,), {})
+
+        def ours(inputs, work_order=0):
+            if "broken" in self.loaded:
+                raise RuntimeError("no such kernel\nand more")
+            call = lambda name=self.loaded: 9.0 if "wrong" in name else 1e-3
+            call.name = f"{inputs.shape.name} {self.loaded} {work_order}".strip()
+            return call, lambda out: out
+
+        def other(inputs):
+            raise unsuitable
+
+        cuda = types.SimpleNamespace(synchronize=lambda: None)
+        self.modules = {
+            "torch": types.SimpleNamespace(cuda=cuda),
+            "jfa": types.SimpleNamespace(load_kernels=self.load),
+            "jfabench.inputs": types.SimpleNamespace(Inputs=FakeInputs),
+            "jfabench.peers": types.SimpleNamespace(
+                ours=ours, Unsuitable=unsuitable,
+                PEERS={"jfa": ours, "flex": other}),
+        }
+
+    def load(self, path):
+        self.loaded = os.path.basename(path)
+
+
+class Measuring(unittest.TestCase):
+    def setUp(self):
+        self.gpu = FakeGPU()
+        patch = unittest.mock.patch.dict(sys.modules, self.gpu.modules)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_variants(self):
+        from jfabench import measure
+        names = ("good.jfab", "broken.jfab", "wrong.jfab")
+        kinds = [variants.Variant(n, {}, bundle=n) for n in names]
+        kinds.append(variants.Variant("strided", {}, bundle="good.jfab",
+                                      work_order="strided"))
+        kinds.append(variants.Variant("spilt", {}, refusal="spills"))
+        problem = {"HEAD_DIM": "64", "CAUSAL": "false", "JAGGED": "false",
+                   "BROADCAST_QUERY": "false", "ELEMENT": "bf16"}
+        shape = shapes.Shape("s", "dense", [9], [9], 1, 64, False)
+        called = []
+        timer = lambda call: called.append(call.name) or 1.0
+        with unittest.mock.patch.object(measure, "gpu_timer", lambda rep: timer):
+            data = measure.measure_sets([variants.Set(7, problem, kinds)],
+                                        [shape], "folder", 2, 40)
+        self.assertEqual(called, ["s good.jfab 0", "s good.jfab 2",
+                                  "s good.jfab 2", "s good.jfab 0"])
+        self.assertEqual(data["timings"]["7"]["s"],
+                         {"good.jfab": [1.0] * 2, "strided": [1.0] * 2})
+        self.assertEqual(data["refused"]["7"], {
+            "broken.jfab": "no such kernel",
+            "wrong.jfab": "expected an error of at most 3.0e-03, but got "
+                          "9.0e+00"})
+
+    def test_a_skewed_shape_beside_its_twin(self):
+        loader = importlib.machinery.SourceFileLoader("jfa_bench", BENCH)
+        bench = importlib.util.module_from_spec(
+            importlib.util.spec_from_loader("jfa_bench", loader))
+        with unittest.mock.patch.object(sys, "dont_write_bytecode", True):
+            loader.exec_module(bench)
+        shape = shapes.skewed_shapes()[1]
+        options = types.SimpleNamespace(peers="", rounds=3)
+        timer = lambda call: 2.0 if call.name.startswith("equal") else 2.5
+        rows = bench.run_shape(shape, options, timer)
+        self.assertEqual(set(rows), {"jfa", "equal twin"})
+        self.assertAlmostEqual(1 / rows["equal twin"]["ratio"], 1.25, places=2)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            bench.print_rows(shape, rows)
+        self.assertIn("1.25 x the time of the same FLOPs in equal lengths: equal "
+                      "twin B1001 S2072 of skewed", out.getvalue())
 
 
 def main():

@@ -53,5 +53,12 @@ if(NOT output MATCHES "\\.target sm_90a")
 endif()
 # What is installed works where it is, and as it is documented.
 run("${WORK}/prefix/bin/jfa-opt" "${kernel}" --list-params)
+# jfa-bench finds its modules, and the tables beside the kernels.
+run("${CMAKE_COMMAND}" -E env PYTHONDONTWRITEBYTECODE=1
+  "${PYTHON}" "${WORK}/prefix/bin/jfa-bench" "--tune-compile=${WORK}/tune"
+  --only=HEAD_DIM=0 --jfa-opt=none)
+if(NOT output MATCHES "0 specialisations, 0 variants, 0 refused")
+  message(FATAL_ERROR "expected no specialisation, but got: ${output}")
+endif()
 run("${PYTHON}" "${ROOT}/test/Package/check_document.py"
   "${ROOT}/docs/Embedding.md" "${ROOT}" "${WORK}/prefix")

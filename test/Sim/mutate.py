@@ -8,7 +8,9 @@
 """Breaks a kernel's protocol in one place at a time and prints a kill matrix.
 
 A mutant is killed if jfa-sim reports a violation, computes wrong values, or if
-the dialect refuses it. Survivors are listed with their line.
+the dialect refuses it. It is equivalent if binding its parameters gives the same
+kernel as binding those of the original. Survivors are listed with their line, and
+make the exit code 1.
 """
 
 import argparse
@@ -135,6 +137,9 @@ PRESETS = {
                       "--heads=1 --grid=1",
 }
 VERDICTS = {0: "", 1: "wrong values", 2: "violation", 3: "refused"}
+# Of a mutant that is the same kernel once its parameters are bound: what is
+# changed was in a branch that is not taken.
+EQUIVALENT = "equivalent"
 RUNS = [["--order"], ["--order", "--schedule=late"],
         ["--order", "--schedule=random:1"], ["--order", "--schedule=pct:3"],
         ["--verify"], []]
@@ -160,7 +165,17 @@ def keep_bindings(arguments):
                           ("--broadcast-q", "BROADCAST_QUERY")):
         if flag in arguments:
             kept += ["-D", f"{binding}=true"]
-    return kept + [a for a in arguments if a.startswith("--fences")]
+    return kept
+
+
+def specialize(options, lines, path, arguments):
+    """The kernel that is left once its parameters are bound."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    return subprocess.run(
+        [options.jfa_opt, path, "--arch=sm_90a", "--emit=tlx", "-o", "-"] +
+        keep_bindings(arguments), capture_output=True, text=True,
+        check=True).stdout
 
 
 def judge(options, lines, path, arguments):
@@ -170,7 +185,8 @@ def judge(options, lines, path, arguments):
     for more in RUNS:
         arguments_of_run = arguments
         if more == ["--verify"]:
-            arguments_of_run = keep_bindings(arguments)
+            arguments_of_run = keep_bindings(arguments) + [
+                a for a in arguments if a.startswith("--fences")]
         verdict = run(options, path, arguments_of_run + more)
         if verdict:
             return verdict
@@ -181,6 +197,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kernel")
     parser.add_argument("--jfa-sim", default="jfa-sim")
+    parser.add_argument("--jfa-opt", default="jfa-opt")
     parser.add_argument("--preset", action="append", choices=PRESETS,
                         help="a problem for an attention kernel; all of them "
                         "without arguments for jfa-sim")
@@ -205,8 +222,12 @@ def main():
             if judge(options, lines, path, arguments):
                 print(f"{preset}: the kernel itself does not pass")
                 return 1
+            original = specialize(options, lines, path, arguments)
             for name, line, mutant, more in mutants:
                 verdict = judge(options, mutant, path, arguments + more)
+                if not verdict and not more and \
+                        specialize(options, mutant, path, arguments) == original:
+                    verdict = EQUIVALENT
                 row = matrices[preset].setdefault(name, collections.Counter())
                 row[verdict or "survives"] += 1
                 if not verdict:
@@ -215,19 +236,21 @@ def main():
     for preset, name, line in survivors:
         where = f", line {line + 1}: {lines[line].strip()}" if line else ""
         print(f"survives with {preset}: {name}{where}")
-    return 0
+    return 1 if survivors else 0
 
 
 def show(preset, matrix):
     total = sum(sum(row.values()) for row in matrix.values())
-    killed = total - sum(row["survives"] for row in matrix.values())
-    print(f"\n### {preset}: {killed} of {total} killed\n")
+    same = sum(row[EQUIVALENT] for row in matrix.values())
+    killed = total - same - sum(row["survives"] for row in matrix.values())
+    print(f"\n### {preset}: {killed} of {total} killed, {same} equivalent\n")
     print("| mutation | mutants | killed | by |\n|---|---|---|---|")
     for name, row in matrix.items():
         count = sum(row.values())
         how = ", ".join(f"{verdict} {n}" for verdict, n in row.most_common()
-                        if verdict != "survives")
-        print(f"| {name} | {count} | {count - row['survives']} | {how} |",
+                        if verdict not in ("survives", EQUIVALENT))
+        left = row["survives"] + row[EQUIVALENT]
+        print(f"| {name} | {count} | {count - left} | {how} |",
               flush=True)
 
 

@@ -22,7 +22,8 @@ FailureOr<ElementKind> sim::getKind(Operation *op, Type type) {
     return *kind;
   }
   return op->emitOpError("expected an element type that can be simulated "
-                         "(f32, bf16, f16, i1, i8, i16, i32, i64), but got ")
+                         "(f32, bf16, f16, f8E4M3FN, f8E5M2, i1, i8, i16, i32, "
+                         "i64), but got ")
          << type;
 }
 
@@ -128,58 +129,62 @@ static int64_t getBits(mlir::Value value) {
   return type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
 }
 
-static bool compare(arith::CmpIPredicate predicate, int64_t bits, int64_t x,
-                    int64_t y) {
-  uint64_t ux = toUnsigned(bits, x), uy = toUnsigned(bits, y);
+/// Predicates are sets of the outcomes of a comparison.
+enum Outcome : int64_t { kEqual = 1, kGreater = 2, kLess = 4, kUnordered = 8 };
+
+template <typename T>
+static int64_t getOutcome(T x, T y) {
+  return x == y ? kEqual : x > y ? kGreater : x < y ? kLess : kUnordered;
+}
+
+static int64_t getOutcomes(arith::CmpIPredicate predicate) {
   switch (predicate) {
   case arith::CmpIPredicate::eq:
-    return x == y;
+    return kEqual;
   case arith::CmpIPredicate::ne:
-    return x != y;
+    return kLess | kGreater;
   case arith::CmpIPredicate::slt:
-    return x < y;
-  case arith::CmpIPredicate::sle:
-    return x <= y;
-  case arith::CmpIPredicate::sgt:
-    return x > y;
-  case arith::CmpIPredicate::sge:
-    return x >= y;
   case arith::CmpIPredicate::ult:
-    return ux < uy;
+    return kLess;
+  case arith::CmpIPredicate::sle:
   case arith::CmpIPredicate::ule:
-    return ux <= uy;
+    return kLess | kEqual;
+  case arith::CmpIPredicate::sgt:
   case arith::CmpIPredicate::ugt:
-    return ux > uy;
+    return kGreater;
+  case arith::CmpIPredicate::sge:
   case arith::CmpIPredicate::uge:
-    return ux >= uy;
+    return kGreater | kEqual;
   }
-  return false;
+  return 0;
 }
 
 static LogicalResult buildCmpI(arith::CmpIOp op, ProgramBuilder &builder) {
-  arith::CmpIPredicate predicate = op.getPredicate();
+  int64_t outcomes = getOutcomes(op.getPredicate());
   int64_t bits = getBits(op.getLhs());
-  return appendMap<int64_t, int64_t, 2>(op, builder,
-                                        [=](int64_t x, int64_t y) -> int64_t {
-                                          return compare(predicate, bits, x, y);
-                                        });
+  bool isUnsigned = op.getPredicate() >= arith::CmpIPredicate::ult;
+  return appendMap<int64_t, int64_t, 2>(
+      op, builder, [=](int64_t x, int64_t y) -> int64_t {
+        int64_t outcome =
+            isUnsigned ? getOutcome(toUnsigned(bits, x), toUnsigned(bits, y))
+                       : getOutcome(x, y);
+        return (outcomes & outcome) != 0;
+      });
 }
 
 static LogicalResult buildCmpF(arith::CmpFOp op, ProgramBuilder &builder) {
-  // Predicates are sets of outcomes: equal 1, greater 2, less 4. From UEQ on
-  // they hold of not-a-number too, as outcome 8; UNO of nothing else.
+  // The numbers of predicates are such sets, but for outcome 8: from UEQ on
+  // they hold of not-a-number too, and UNO of nothing else.
   auto predicate = int64_t(op.getPredicate());
   if (op.getPredicate() == arith::CmpFPredicate::UNO) {
-    predicate = 8;
+    predicate = kUnordered;
   } else if (predicate >= int64_t(arith::CmpFPredicate::UEQ) &&
              predicate < int64_t(arith::CmpFPredicate::UNO)) {
     ++predicate;
   }
   return appendMap<int64_t, float, 2>(
       op, builder, [=](float x, float y) -> int64_t {
-        bool isUnordered = std::isnan(x) || std::isnan(y);
-        int64_t outcome = isUnordered ? 8 : x == y ? 1 : x > y ? 2 : 4;
-        return (predicate & outcome) != 0;
+        return (predicate & getOutcome(x, y)) != 0;
       });
 }
 
@@ -187,16 +192,9 @@ static LogicalResult buildCmpF(arith::CmpFOp op, ProgramBuilder &builder) {
 // Maps of elements
 //===----------------------------------------------------------------------===//
 
-template <typename Op, float (*map)(float, float)>
-static LogicalResult buildReal(Op op, ProgramBuilder &builder) {
-  return appendMap<float, float, 2>(op, builder,
-                                    [](float x, float y) { return map(x, y); });
-}
-
-template <typename Op, int64_t (*map)(int64_t, int64_t)>
-static LogicalResult buildInteger(Op op, ProgramBuilder &builder) {
-  return appendMap<int64_t, int64_t, 2>(
-      op, builder, [](int64_t x, int64_t y) { return map(x, y); });
+template <typename Op, typename T, T (*map)(T, T)>
+static LogicalResult buildBinary(Op op, ProgramBuilder &builder) {
+  return appendMap<T, T, 2>(op, builder, [](T x, T y) { return map(x, y); });
 }
 
 /// Operands as numbers without a sign.
@@ -310,14 +308,14 @@ static LogicalResult buildToInteger(Op op, ProgramBuilder &builder) {
 
 static void attachReals(MLIRContext *context) {
   using namespace arith;
-  attach<AddFOp, buildReal<AddFOp, add>>(context);
-  attach<SubFOp, buildReal<SubFOp, subtract>>(context);
-  attach<MulFOp, buildReal<MulFOp, ::multiply>>(context);
-  attach<DivFOp, buildReal<DivFOp, divide>>(context);
-  attach<MaxNumFOp, buildReal<MaxNumFOp, maxNumber>>(context);
-  attach<MinNumFOp, buildReal<MinNumFOp, minNumber>>(context);
-  attach<MaximumFOp, buildReal<MaximumFOp, maximum>>(context);
-  attach<MinimumFOp, buildReal<MinimumFOp, minimum>>(context);
+  attach<AddFOp, buildBinary<AddFOp, float, add>>(context);
+  attach<SubFOp, buildBinary<SubFOp, float, subtract>>(context);
+  attach<MulFOp, buildBinary<MulFOp, float, ::multiply>>(context);
+  attach<DivFOp, buildBinary<DivFOp, float, divide>>(context);
+  attach<MaxNumFOp, buildBinary<MaxNumFOp, float, maxNumber>>(context);
+  attach<MinNumFOp, buildBinary<MinNumFOp, float, minNumber>>(context);
+  attach<MaximumFOp, buildBinary<MaximumFOp, float, maximum>>(context);
+  attach<MinimumFOp, buildBinary<MinimumFOp, float, minimum>>(context);
   attach<NegFOp, buildNegF>(context);
   attach<CmpFOp, buildCmpF>(context);
 }
@@ -337,13 +335,14 @@ static void attachIntegers(MLIRContext *context) {
   attach<XOrIOp, buildUnsigned<XOrIOp, xorI>>(context);
   attach<ShLIOp, buildUnsigned<ShLIOp, shiftLeft>>(context);
   attach<ShRUIOp, buildUnsigned<ShRUIOp, shiftRight>>(context);
-  attach<DivSIOp, buildInteger<DivSIOp, divideS>>(context);
-  attach<RemSIOp, buildInteger<RemSIOp, remainderS>>(context);
-  attach<FloorDivSIOp, buildInteger<FloorDivSIOp, floorDivideS>>(context);
-  attach<CeilDivSIOp, buildInteger<CeilDivSIOp, ceilDivideS>>(context);
-  attach<ShRSIOp, buildInteger<ShRSIOp, shiftRightS>>(context);
-  attach<MaxSIOp, buildInteger<MaxSIOp, maximumS>>(context);
-  attach<MinSIOp, buildInteger<MinSIOp, minimumS>>(context);
+  attach<DivSIOp, buildBinary<DivSIOp, int64_t, divideS>>(context);
+  attach<RemSIOp, buildBinary<RemSIOp, int64_t, remainderS>>(context);
+  attach<FloorDivSIOp, buildBinary<FloorDivSIOp, int64_t, floorDivideS>>(
+      context);
+  attach<CeilDivSIOp, buildBinary<CeilDivSIOp, int64_t, ceilDivideS>>(context);
+  attach<ShRSIOp, buildBinary<ShRSIOp, int64_t, shiftRightS>>(context);
+  attach<MaxSIOp, buildBinary<MaxSIOp, int64_t, maximumS>>(context);
+  attach<MinSIOp, buildBinary<MinSIOp, int64_t, minimumS>>(context);
   attach<CmpIOp, buildCmpI>(context);
 }
 

@@ -8,14 +8,16 @@
 
 #include "jfa/Sim/Attention.h"
 
+#include "Runtime/WorkList.h"
+
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <random>
 
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
+namespace runtime = ::jfa::runtime;
 
 /// The arrays, in this order.
 static const char *const kArrays[] = {"q",         "k",     "v",
@@ -38,6 +40,8 @@ std::string Attention::checkProgram(const Program &program) {
   for (const Argument &argument : program.arguments) {
     if (argument.name == "q") {
       q = &argument;
+    } else if (argument.name == "k" && !argument.box.empty()) {
+      blockN = argument.box.front();
     }
   }
   if (!q || q->kind != ArgumentKind::TensorMap || q->box.size() != 3) {
@@ -95,40 +99,58 @@ static void addTable(std::vector<GlobalArray> &arrays, const char *name,
   array.setAllWritten();
 }
 
-/// Offsets, and the work list: each tile of each head once, dealt to the CTAs
-/// in turn. Kernels read one item ahead, so that one more follows.
 void Attention::makeTables() {
   bool hasQueries = !problem.broadcastQuery;
   addTable(*arrays, kArrays[kQOffsets],
            hasQueries ? qStarts : std::vector<int64_t>());
   addTable(*arrays, kArrays[kKOffsets], kStarts);
-  std::vector<size_t> order(problem.kLengths.size());
-  std::iota(order.begin(), order.end(), 0);
-  if (problem.sorts) {
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      int64_t keysA = problem.kLengths[a], keysB = problem.kLengths[b];
-      return keysA != keysB ? keysA > keysB : a < b;
-    });
-  }
-  std::vector<std::array<int64_t, 4>> tiles;
-  for (int64_t head = 0; head < problem.heads; ++head) {
-    for (size_t sequence : order) {
-      for (int64_t row = 0; row < problem.qLengths[sequence]; row += blockM) {
-        tiles.push_back({int64_t(sequence), row, head, 0});
+}
+
+/// Each tile of each head once, in the order of the sequences, for one CTA.
+static void listInOrder(const runtime::Sequences &sequences,
+                        const runtime::WorkShape &shape,
+                        runtime::WorkList &list) {
+  for (int64_t head = 0; head < shape.queryHeads; ++head) {
+    for (int64_t i = 0; i < sequences.count; ++i) {
+      for (int64_t row = 0; row < sequences.getQueries(i);
+           row += shape.blockM) {
+        list.items.push_back({int32_t(i), int32_t(row), int32_t(head)});
       }
     }
   }
-  ctas = std::min<int64_t>(problem.maxCtas, int64_t(tiles.size()));
-  std::vector<int64_t> list, starts{0};
-  for (int64_t cta = 0; cta < ctas; ++cta) {
-    for (size_t i = size_t(cta); i < tiles.size(); i += size_t(ctas)) {
-      list.insert(list.end(), tiles[i].begin(), tiles[i].end());
+  list.starts = {0, int32_t(list.items.size())};
+}
+
+/// The work list, dealt to the CTAs as the runtime does it.
+std::string Attention::makeItems() {
+  std::vector<int32_t> queries(oStarts.begin(), oStarts.end());
+  std::vector<int32_t> keys(kStarts.begin(), kStarts.end());
+  runtime::Sequences sequences{int64_t(problem.kLengths.size()), queries.data(),
+                               keys.data(), 0, 0};
+  runtime::WorkShape shape{blockM,          blockN,
+                           problem.causal,  problem.heads,
+                           problem.kvHeads, 2 * dim * getBytes(element),
+                           problem.maxCtas};
+  runtime::WorkList work;
+  if (problem.balances) {
+    runtime::Status status = runtime::makeWorkList(sequences, shape, work);
+    if (status.failed()) {
+      return status.message;
     }
-    starts.push_back(int64_t(list.size()) / 4);
+  } else {
+    listInOrder(sequences, shape, work);
   }
+  ctas = int64_t(work.starts.size()) - 1;
+  std::vector<int64_t> list;
+  for (const runtime::WorkItem &item : work.items) {
+    list.insert(list.end(), {item.sequence, item.row, item.head, 0});
+  }
+  // Kernels read one item ahead.
   list.insert(list.end(), 4, 0);
   addTable(*arrays, kArrays[kItems], list);
-  addTable(*arrays, kArrays[kItemStarts], starts);
+  addTable(*arrays, kArrays[kItemStarts],
+           {work.starts.begin(), work.starts.end()});
+  return "";
 }
 
 std::string Attention::bind(const AttentionProblem &newProblem,
@@ -152,6 +174,9 @@ std::string Attention::bind(const AttentionProblem &newProblem,
   }
   makeTensors(program);
   makeTables();
+  if (std::string error = makeItems(); !error.empty()) {
+    return error;
+  }
   auto lookUp = [&](const std::string &name, Value &value) {
     for (size_t i = 0; i < kNumArrays; ++i) {
       if (name == kArrays[i]) {

@@ -7,6 +7,10 @@
 
 #include "Semantics.h"
 
+#include "jfa/Dialect/TLX/IR/NamedBarriers.h"
+
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
@@ -103,8 +107,20 @@ static LogicalResult buildWait(tlx::BarrierWaitOp op, ProgramBuilder &builder) {
   return success();
 }
 
+/// Notes that the task arrives at a named barrier.
+static void addNamedSignaller(Operation *op, mlir::Value id,
+                              ProgramBuilder &builder) {
+  NamedSignaller signaller{builder.getTask(), builder.getSite(op), {}};
+  APInt value;
+  if (matchPattern(id, m_ConstantInt(&value))) {
+    signaller.id = value.getSExtValue();
+  }
+  builder.getProgram().namedSignallers.push_back(signaller);
+}
+
 static LogicalResult buildNamedArrive(tlx::NamedBarrierArriveOp op,
                                       ProgramBuilder &builder) {
+  addNamedSignaller(op, op.getId(), builder);
   Slot id = builder.getSlot(op.getId());
   int64_t threads = op.getThreads().getConstant().value_or(0);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
@@ -115,6 +131,7 @@ static LogicalResult buildNamedArrive(tlx::NamedBarrierArriveOp op,
 
 static LogicalResult buildNamedWait(tlx::NamedBarrierWaitOp op,
                                     ProgramBuilder &builder) {
+  addNamedSignaller(op, op.getId(), builder);
   Slot id = builder.getSlot(op.getId());
   int64_t threads = op.getThreads().getConstant().value_or(0);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
@@ -122,8 +139,9 @@ static LogicalResult buildNamedWait(tlx::NamedBarrierWaitOp op,
     Condition condition;
     condition.kind = Condition::Named;
     condition.barrier = number;
-    condition.generation =
-        number >= 0 && number < 16 ? machine.getNamedGeneration(number) : 0;
+    condition.generation = number >= 0 && number <= tlx::kLastNamedBarrier
+                               ? machine.getNamedGeneration(number)
+                               : 0;
     if (machine.arriveNamed(task, number, threads)) {
       machine.wait(task, condition);
     }

@@ -86,9 +86,16 @@ void Machine::completed(MBarrier &barrier, Site site) {
 }
 
 bool Machine::arriveNamed(Task &task, int64_t id, int64_t threads) {
-  if (id < 0 || id > 15) {
+  int64_t reserved = program.firstReservedBarrier;
+  if (id < 0 || id >= reserved) {
+    std::string why = reserved < int64_t(named.size())
+                          ? ", since the compiler takes the rest up to 15 for "
+                            "the tasks of several warps"
+                          : "";
     fail(Fault::NamedBarrier, task.site,
-         "expected an id from 0 to 15, but got " + std::to_string(id));
+         task.name + " expects an id from 0 to " +
+             std::to_string(reserved - 1) + why + ", but got " +
+             std::to_string(id));
     return false;
   }
   NamedBarrier &barrier = named[size_t(id)];

@@ -10,7 +10,7 @@
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
-static std::string plural(int64_t count, const std::string &noun) {
+std::string Explain::plural(int64_t count, const std::string &noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
@@ -118,7 +118,8 @@ Finding Explain::conflict(const Conflict &conflict, const Access &later,
   }
   if (conflict.fault == Fault::MissingFence) {
     finding.text = describe(later) + " " + what +
-                   " through the async proxy, but no fence follows the write";
+                   " through the async proxy, but no fence follows the " +
+                   (earlier.isWrite ? "write" : "read");
     finding.notes.push_back({earlier.site, task(earlier.task) +
                                                " needs tlx.fence_async_shared "
                                                "between here and its release"});
@@ -131,85 +132,5 @@ Finding Explain::conflict(const Conflict &conflict, const Access &later,
                  (earlier.isWrite ? " has written it" : " has read it");
   addCopyChain(earlier, finding.notes);
   addChain(earlier, later, knowledge, finding.notes);
-  return finding;
-}
-
-//===----------------------------------------------------------------------===//
-// Deadlock
-//===----------------------------------------------------------------------===//
-
-/// Whether a phase of the parity that `task` waits for has come and gone since
-/// it last waited.
-static bool isLapped(const Task &task, const MBarrier &barrier) {
-  return barrier.phase >= 2 &&
-         llvm::none_of(barrier.observersBefore, [&](const Observer &observer) {
-           return observer.task == task.index;
-         });
-}
-
-Note Explain::waiter(const Task &task) const {
-  const Condition &condition = task.waiting;
-  std::string text = task.name + " waits for ";
-  if (condition.kind == Condition::Barrier) {
-    const MBarrier &barrier = machine.barriers[size_t(condition.barrier)];
-    text += "a phase of parity " + std::to_string(condition.parity) + " of " +
-            this->barrier(barrier) + ": " + state(barrier);
-    if (isLapped(task, barrier)) {
-      text += ", and the one before the last has completed without it, which "
-              "was of that parity";
-    }
-  } else if (condition.kind == Condition::Named) {
-    const NamedBarrier &named = machine.named[size_t(condition.barrier)];
-    text += "named barrier " + std::to_string(condition.barrier) + ": " +
-            std::to_string(named.arrived) + " of " +
-            plural(named.total, "thread");
-  } else {
-    text += "operations in flight";
-  }
-  return {condition.site, text};
-}
-
-/// Who could still complete the phase that is waited for.
-void Explain::addSignallers(const Task &waiter,
-                            std::vector<Note> &notes) const {
-  if (waiter.waiting.kind != Condition::Barrier) {
-    return;
-  }
-  const MBarrier &barrier = machine.barriers[size_t(waiter.waiting.barrier)];
-  const BarrierArray &array = machine.program.barriers[barrier.array];
-  bool anyone = false;
-  for (const Task &task : machine.tasks) {
-    for (auto [program, site] : array.signallers) {
-      if (program == task.program && !task.isFinished) {
-        notes.push_back({site, task.name + " could still signal " +
-                                   this->barrier(barrier) + " here"});
-        anyone = true;
-      }
-    }
-  }
-  if (!anyone) {
-    notes.push_back({array.site, "every task that signals " +
-                                     this->barrier(barrier) + " has ended"});
-  }
-}
-
-Finding Explain::deadlock() const {
-  Finding finding{Fault::Deadlock, 0, "", {}};
-  std::vector<Note> signallers;
-  for (const Task &task : machine.tasks) {
-    if (task.isFinished) {
-      continue;
-    }
-    Note note = waiter(task);
-    if (finding.text.empty()) {
-      finding.site = note.site;
-      finding.text = note.text + ", and nothing can go on";
-    } else {
-      finding.notes.push_back(note);
-    }
-    addSignallers(task, signallers);
-  }
-  finding.notes.insert(finding.notes.end(), signallers.begin(),
-                       signallers.end());
   return finding;
 }

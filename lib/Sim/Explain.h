@@ -33,13 +33,27 @@ public:
                  Site site) const;
 
 private:
+  static std::string plural(int64_t count, const std::string &noun);
   std::string task(uint32_t index) const { return machine.tasks[index].name; }
   std::string describe(const Access &access) const;
   void addChain(const Access &earlier, const Access &later,
                 const Knowledge &knowledge, std::vector<Note> &notes) const;
   void addCopyChain(const Access &earlier, std::vector<Note> &notes) const;
+
+  // Deadlocks: Deadlock.cpp.
+  /// A task that could end another's wait, and the op with which.
+  struct Signaller {
+    uint32_t task;
+    Site site;
+  };
   Note waiter(const Task &task) const;
-  void addSignallers(const Task &waiter, std::vector<Note> &notes) const;
+  std::string awaited(const Task &task) const;
+  std::vector<Signaller> getSignallers(const Task &waiter) const;
+  std::string nobody(const Task &waiter) const;
+  void follow(const Task &waiter, std::vector<bool> &isFollowed,
+              std::vector<Note> &notes) const;
+  bool findCircle(uint32_t task, std::vector<uint32_t> &path) const;
+  void addCircle(std::vector<Note> &notes) const;
 
   const Machine &machine;
 };

@@ -58,6 +58,10 @@ Machine::Machine(const Program &program, std::vector<GlobalArray> &arrays,
                  const MachineOptions &options, Report &report)
     : program(program), arrays(arrays), options(options), report(report),
       shared(program.sharedBytes), initial(program.numSlots) {
+  shared.history.isStrict = options.strictProxy;
+  for (GlobalArray &array : arrays) {
+    array.history.isStrict = options.strictProxy;
+  }
   for (size_t i = 0; i < program.arguments.size(); ++i) {
     initial[program.arguments[i].slot] = values[i];
   }

@@ -57,7 +57,7 @@ void History::initialise(int64_t begin, int64_t end) {
 
 /// What, if anything, is wrong with `later` coming after `earlier`.
 static std::optional<Fault> check(const Access &earlier, const Access &later,
-                                  const Knowledge &knowledge) {
+                                  const Knowledge &knowledge, bool isStrict) {
   if (earlier.epoch.time == 0 || (earlier.isReduction && later.isReduction)) {
     return std::nullopt;
   }
@@ -65,8 +65,8 @@ static std::optional<Fault> check(const Access &earlier, const Access &later,
     bool reads = earlier.isAsync && !earlier.isWrite;
     return reads ? Fault::EarlyRelease : Fault::Race;
   }
-  // Reads need no fence before an asynchronous write: barriers order them.
-  if (earlier.isWrite && !earlier.isAsync && later.isAsync &&
+  // Barriers order reads before an asynchronous write, unless one is strict.
+  if ((earlier.isWrite || isStrict) && !earlier.isAsync && later.isAsync &&
       !knowledge.visibleToAsync.covers(earlier.epoch)) {
     return Fault::MissingFence;
   }
@@ -78,7 +78,8 @@ void History::record(int64_t begin, int64_t end, const Access &access,
                      llvm::function_ref<void(const Conflict &)> conflict,
                      llvm::function_ref<void()> unwritten) {
   auto checkAgainst = [&](const Access &earlier) {
-    if (std::optional<Fault> fault = check(earlier, access, knowledge)) {
+    if (std::optional<Fault> fault =
+            check(earlier, access, knowledge, isStrict)) {
       conflict({earlier, *fault});
     }
   };

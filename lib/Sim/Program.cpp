@@ -28,6 +28,12 @@ std::optional<ElementKind> sim::getElementKind(Type type) {
   if (type.isF16()) {
     return ElementKind::F16;
   }
+  if (isa<Float8E4M3FNType>(type)) {
+    return ElementKind::E4M3;
+  }
+  if (isa<Float8E5M2Type>(type)) {
+    return ElementKind::E5M2;
+  }
   if (type.isIndex() || type.isInteger(64)) {
     return ElementKind::I64;
   }

@@ -20,7 +20,8 @@ using namespace mlir::jfa::sim;
 using Target = std::shared_ptr<size_t>;
 
 static void appendJump(Operation *op, ProgramBuilder &builder, Target target) {
-  builder.append(op, [target](Machine &, Task &task) { task.jump(*target); });
+  builder.appendBranch(op, target, /*always=*/true,
+                       [target](Machine &, Task &task) { task.jump(*target); });
 }
 
 static LogicalResult buildFor(scf::ForOp op, ProgramBuilder &builder) {
@@ -38,7 +39,7 @@ static LogicalResult buildFor(scf::ForOp op, ProgramBuilder &builder) {
   builder.appendCopies(op, op.getInitArgs(), op.getRegionIterArgs());
   Target begin = builder.makeTarget(), end = builder.makeTarget();
   *begin = builder.getPlace();
-  builder.append(op, [=](Machine &, Task &task) {
+  builder.appendBranch(op, end, /*always=*/false, [=](Machine &, Task &task) {
     if (task[induction].integer >= task[upper].integer) {
       task.jump(*end);
     }
@@ -47,11 +48,12 @@ static LogicalResult buildFor(scf::ForOp op, ProgramBuilder &builder) {
     return failure();
   }
   builder.appendCopies(op, op.getYieldedValues(), op.getRegionIterArgs());
-  builder.append(op, [=, k = *kind](Machine &, Task &task) {
-    task[induction].integer =
-        wrapTo(k, task[induction].integer + task[step].integer);
-    task.jump(*begin);
-  });
+  builder.appendBranch(
+      op, begin, /*always=*/true, [=, k = *kind](Machine &, Task &task) {
+        task[induction].integer =
+            wrapTo(k, task[induction].integer + task[step].integer);
+        task.jump(*begin);
+      });
   *end = builder.getPlace();
   builder.appendCopies(op, op.getRegionIterArgs(), op.getResults());
   return success();
@@ -60,11 +62,12 @@ static LogicalResult buildFor(scf::ForOp op, ProgramBuilder &builder) {
 static LogicalResult buildIf(scf::IfOp op, ProgramBuilder &builder) {
   Slot condition = builder.getSlot(op.getCondition());
   Target otherwise = builder.makeTarget(), end = builder.makeTarget();
-  builder.append(op, [=](Machine &, Task &task) {
-    if (!task[condition].integer) {
-      task.jump(*otherwise);
-    }
-  });
+  builder.appendBranch(op, otherwise, /*always=*/false,
+                       [=](Machine &, Task &task) {
+                         if (!task[condition].integer) {
+                           task.jump(*otherwise);
+                         }
+                       });
   if (failed(builder.appendBlock(*op.thenBlock()))) {
     return failure();
   }
@@ -90,7 +93,7 @@ static LogicalResult buildWhile(scf::WhileOp op, ProgramBuilder &builder) {
     return failure();
   }
   ValueRange passed = op.getConditionOp().getArgs();
-  builder.append(op, [=](Machine &, Task &task) {
+  builder.appendBranch(op, end, /*always=*/false, [=](Machine &, Task &task) {
     if (!task[condition].integer) {
       task.jump(*end);
     }

@@ -110,6 +110,14 @@ sim::buildSimulation(tlx::KernelOp kernel, bool values) {
   return simulation;
 }
 
+LogicalResult sim::checkBudgets(tlx::KernelOp kernel) {
+  WalkResult result = kernel.walk([](tlx::AsyncTasksOp tasks) {
+    return failed(tasks.getPlacement()) ? WalkResult::interrupt()
+                                        : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 uint64_t sim::run(const Simulation &simulation, Launch &launch,
                   Schedule &schedule, Report &report, Trace *trace,
                   function_ref<void(uint32_t)> progress) {
@@ -119,6 +127,7 @@ uint64_t sim::run(const Simulation &simulation, Launch &launch,
     options.values = simulation.values;
     options.cta = cta;
     options.ctas = launch.ctas;
+    options.strictProxy = launch.strictProxy;
     if (trace) {
       trace->cta = cta;
     }

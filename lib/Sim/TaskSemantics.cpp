@@ -7,6 +7,8 @@
 
 #include "Semantics.h"
 
+#include "jfa/Dialect/TLX/IR/NamedBarriers.h"
+
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
@@ -30,9 +32,12 @@ static LogicalResult buildTask(tlx::AsyncTaskOp op, ProgramBuilder &builder) {
 
 static LogicalResult buildTasks(tlx::AsyncTasksOp op, ProgramBuilder &builder) {
   // Refuses register budgets that cannot be granted.
-  if (failed(op.getPlacement())) {
+  FailureOr<tlx::TaskPlacement> placement = op.getPlacement();
+  if (failed(placement)) {
     return failure();
   }
+  builder.getProgram().firstReservedBarrier =
+      tlx::getFirstReservedBarrier(*placement);
   return builder.appendBlock(op.getBody().front());
 }
 

@@ -7,6 +7,7 @@
 
 #include "jfa/Sim/Machine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -22,6 +23,8 @@ Value::~Value() = default;
 
 int64_t sim::getBytes(ElementKind kind) {
   switch (kind) {
+  case ElementKind::E4M3:
+  case ElementKind::E5M2:
   case ElementKind::I1:
   case ElementKind::I8:
     return 1;
@@ -101,7 +104,63 @@ static uint16_t toF16(float value) {
   return uint16_t(sign | ((bits - (112u << 23)) >> 13));
 }
 
+namespace {
+/// A type of eight bits, a sign and an exponent among them.
+struct SmallFormat {
+  int mantissaBits;
+  int bias;
+  float largest;
+};
+} // namespace
+
+static constexpr SmallFormat kE4M3{3, 7, 448.0f};
+static constexpr SmallFormat kE5M2{2, 15, 57344.0f};
+/// Not a number, in both.
+static constexpr uint8_t kSmallNaN = 0x7f;
+
+static const SmallFormat *getSmallFormat(ElementKind kind) {
+  return kind == ElementKind::E4M3   ? &kE4M3
+         : kind == ElementKind::E5M2 ? &kE5M2
+                                     : nullptr;
+}
+
+static uint8_t toSmall(const SmallFormat &format, float value) {
+  if (std::isnan(value)) {
+    return kSmallNaN;
+  }
+  auto sign = uint8_t(std::signbit(value) ? 0x80 : 0);
+  float magnitude = std::min(std::fabs(value), format.largest);
+  // Numbers below the least normal one are spaced as that one's are.
+  int exponent = magnitude > 0 ? std::ilogb(magnitude) : -format.bias;
+  exponent = std::max(exponent, 1 - format.bias);
+  // Rounds to nearest even, as the mode of the host does. A carry into the next
+  // exponent is a carry into the exponent's bits.
+  auto steps = int(
+      std::nearbyint(std::ldexp(magnitude, format.mantissaBits - exponent)));
+  int above = (exponent - (1 - format.bias)) << format.mantissaBits;
+  return uint8_t(sign | (above + steps));
+}
+
+static float fromSmall(const SmallFormat &format, uint8_t byte) {
+  int magnitude = byte & 0x7f;
+  int exponent = magnitude >> format.mantissaBits;
+  int mantissa = magnitude & ((1 << format.mantissaBits) - 1);
+  float value =
+      exponent == 0
+          ? std::ldexp(float(mantissa), 1 - format.bias - format.mantissaBits)
+          : std::ldexp(float(mantissa + (1 << format.mantissaBits)),
+                       exponent - format.bias - format.mantissaBits);
+  if (value > format.largest) {
+    // Only the wider exponent has room for infinity.
+    value = mantissa == 0 && &format == &kE5M2 ? INFINITY : NAN;
+  }
+  return (byte & 0x80) != 0 ? -value : value;
+}
+
 float sim::roundTo(ElementKind kind, float value) {
+  if (const SmallFormat *format = getSmallFormat(kind)) {
+    return fromSmall(*format, toSmall(*format, value));
+  }
   switch (kind) {
   case ElementKind::BF16:
     return fromBits(uint32_t(toBF16(value)) << 16);
@@ -132,6 +191,10 @@ int64_t sim::wrapTo(ElementKind kind, int64_t value) {
 //===----------------------------------------------------------------------===//
 
 void sim::encode(ElementKind kind, float value, uint8_t *bytes) {
+  if (const SmallFormat *format = getSmallFormat(kind)) {
+    *bytes = toSmall(*format, value);
+    return;
+  }
   uint16_t half = kind == ElementKind::BF16 ? toBF16(value) : toF16(value);
   if (kind == ElementKind::F32) {
     std::memcpy(bytes, &value, sizeof(value));
@@ -149,6 +212,12 @@ void sim::decodeReals(ElementKind kind, const uint8_t *bytes, int64_t count,
                       float *values) {
   if (kind == ElementKind::F32) {
     std::memcpy(values, bytes, size_t(count) * sizeof(float));
+    return;
+  }
+  if (const SmallFormat *format = getSmallFormat(kind)) {
+    for (int64_t i = 0; i < count; ++i) {
+      values[i] = fromSmall(*format, bytes[i]);
+    }
     return;
   }
   for (int64_t i = 0; i < count; ++i) {

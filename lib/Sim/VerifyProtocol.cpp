@@ -62,7 +62,7 @@ static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
   }
   AttentionProblem problem;
   problem.values = false;
-  problem.sorts = false;
+  problem.balances = false;
   problem.causal = getFlag(kernel, "CAUSAL");
   problem.broadcastQuery = getFlag(kernel, "BROADCAST_QUERY");
   for (int64_t count : blocks) {

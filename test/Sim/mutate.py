@@ -8,7 +8,9 @@
 """Breaks a kernel's protocol in one place at a time and prints a kill matrix.
 
 A mutant is killed if jfa-sim reports a violation, computes wrong values, or if
-the dialect refuses it. Survivors are listed with their line.
+the dialect refuses it. It is equivalent if binding its parameters gives the same
+kernel as binding those of the original. Survivors are listed with their line, and
+make the exit code 1.
 """
 
 import argparse
@@ -117,29 +119,75 @@ OPERATORS = {
 }
 
 
-def run(options, path, more):
-    command = [options.jfa_sim, path] + options.arguments + more
+# Problems for the attention kernels: the parameters, the masks and the modes that
+# are shipped, and a ring of one stage.
+PRESETS = {
+    "D64": "-D HEAD_DIM=64 --lengths=0,1,77,300,700 --heads=1 --grid=1",
+    "D64 causal": "-D HEAD_DIM=64 --causal --lengths=0,1,77,300,700 --heads=1 "
+                  "--grid=1",
+    "D64, 192 rows": "-D HEAD_DIM=64 -D BLOCK_M=192 -D LOAD_REGISTERS=32 "
+                     "-D SOFTMAX_REGISTERS=160 --lengths=0,1,77,300,700 "
+                     "--heads=1 --grid=1",
+    "D128": "-D HEAD_DIM=128 --lengths=0,1,300,700 --heads=1 --grid=1",
+    "D64 broadcast query": "-D HEAD_DIM=64 --lengths=0,1,77,300,700 --heads=1 "
+                           "--q-len=130 --broadcast-q --grid=1",
+    "D64 without PINGPONG": "-D HEAD_DIM=64 -D PINGPONG=false "
+                            "--lengths=0,1,77,300,700 --heads=1 --grid=1",
+    "D64, one stage": "-D HEAD_DIM=64 -D STAGES=1 --lengths=0,1,77,300,700 "
+                      "--heads=1 --grid=1",
+}
+VERDICTS = {0: "", 1: "wrong values", 2: "violation", 3: "refused"}
+# Of a mutant that is the same kernel once its parameters are bound: what is
+# changed was in a branch that is not taken.
+EQUIVALENT = "equivalent"
+RUNS = [["--order"], ["--order", "--schedule=late"],
+        ["--order", "--schedule=random:1"], ["--order", "--schedule=pct:3"],
+        ["--verify"], []]
+
+
+def run(options, path, arguments):
+    command = [options.jfa_sim, path] + arguments
     try:
         result = subprocess.run(command, capture_output=True, text=True,
                                 timeout=120, check=False)
     except subprocess.TimeoutExpired:
-        return "time out", ""
-    verdicts = {0: "", 1: "wrong values", 2: "violation", 3: "refused"}
-    text = result.stderr
-    match = re.search(r"error: ([\w ]+):", text)
-    verdict = verdicts.get(result.returncode, "crash")
-    return (match[1] if match and result.returncode == 2 else verdict), text
+        return "time out"
+    match = re.search(r"error: ([\w ]+):", result.stderr)
+    verdict = VERDICTS.get(result.returncode, "crash")
+    return match[1] if match and result.returncode == 2 else verdict
 
 
-def judge(options, lines, path):
+def keep_bindings(arguments):
+    """For --verify, which makes its own launches."""
+    kept = [argument for i, argument in enumerate(arguments)
+            if "-D" in (argument, arguments[i - 1])]
+    for flag, binding in (("--causal", "CAUSAL"),
+                          ("--broadcast-q", "BROADCAST_QUERY")):
+        if flag in arguments:
+            kept += ["-D", f"{binding}=true"]
+    return kept
+
+
+def specialize(options, lines, path, arguments):
+    """The kernel that is left once its parameters are bound."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    return subprocess.run(
+        [options.jfa_opt, path, "--arch=sm_90a", "--emit=tlx", "-o", "-"] +
+        keep_bindings(arguments), capture_output=True, text=True,
+        check=True).stdout
+
+
+def judge(options, lines, path, arguments):
     """What kills the mutant; empty if nothing does."""
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))
-    runs = [["--order"], ["--order", "--schedule=late"],
-            ["--order", "--schedule=random:1"],
-            ["--order", "--schedule=pct:3"], []]
-    for more in runs:
-        verdict, _ = run(options, path, more)
+    for more in RUNS:
+        arguments_of_run = arguments
+        if more == ["--verify"]:
+            arguments_of_run = keep_bindings(arguments) + [
+                a for a in arguments if a.startswith("--fences")]
+        verdict = run(options, path, arguments_of_run + more)
         if verdict:
             return verdict
     return ""
@@ -149,35 +197,61 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kernel")
     parser.add_argument("--jfa-sim", default="jfa-sim")
+    parser.add_argument("--jfa-opt", default="jfa-opt")
+    parser.add_argument("--preset", action="append", choices=PRESETS,
+                        help="a problem for an attention kernel; all of them "
+                        "without arguments for jfa-sim")
     parser.add_argument("arguments", nargs="*",
                         help="arguments of jfa-sim, after --")
     options = parser.parse_args()
+    if options.arguments:
+        presets = {"the arguments": options.arguments}
+    else:
+        presets = {name: PRESETS[name].split()
+                   for name in options.preset or PRESETS}
     with open(options.kernel, encoding="utf-8") as file:
         lines = file.read().split("\n")
-    matrix = collections.defaultdict(collections.Counter)
-    survivors = []
+    matrices, survivors = collections.defaultdict(dict), []
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "mutant.mlir")
-        if judge(options, lines, path):
-            print("the kernel itself does not pass")
-            return 1
-        for name, operator in OPERATORS.items():
-            for line, mutant in operator(lines):
-                verdict = judge(options, mutant, path)
-                matrix[name][verdict or "survives"] += 1
+        mutants = [(name, line, mutant, [])
+                   for name, operator in OPERATORS.items()
+                   for line, mutant in operator(lines)]
+        mutants.append(("insert no fence", None, lines, ["--fences=as-written"]))
+        for preset, arguments in presets.items():
+            if judge(options, lines, path, arguments):
+                print(f"{preset}: the kernel itself does not pass")
+                return 1
+            original = specialize(options, lines, path, arguments)
+            for name, line, mutant, more in mutants:
+                verdict = judge(options, mutant, path, arguments + more)
+                if not verdict and not more and \
+                        specialize(options, mutant, path, arguments) == original:
+                    verdict = EQUIVALENT
+                row = matrices[preset].setdefault(name, collections.Counter())
+                row[verdict or "survives"] += 1
                 if not verdict:
-                    survivors.append((name, line + 1, lines[line].strip()))
+                    survivors.append((preset, name, line))
+            show(preset, matrices[preset])
+    for preset, name, line in survivors:
+        where = f", line {line + 1}: {lines[line].strip()}" if line else ""
+        print(f"survives with {preset}: {name}{where}")
+    return 1 if survivors else 0
+
+
+def show(preset, matrix):
     total = sum(sum(row.values()) for row in matrix.values())
-    print(f"{'mutation':30} mutants  killed  by")
+    same = sum(row[EQUIVALENT] for row in matrix.values())
+    killed = total - same - sum(row["survives"] for row in matrix.values())
+    print(f"\n### {preset}: {killed} of {total} killed, {same} equivalent\n")
+    print("| mutation | mutants | killed | by |\n|---|---|---|---|")
     for name, row in matrix.items():
         count = sum(row.values())
         how = ", ".join(f"{verdict} {n}" for verdict, n in row.most_common()
-                        if verdict != "survives")
-        print(f"{name:30} {count:7}  {count - row['survives']:6}  {how}")
-    print(f"{'all':30} {total:7}  {total - len(survivors):6}")
-    for name, line, text in survivors:
-        print(f"survives: {name}, line {line}: {text}")
-    return 0
+                        if verdict not in ("survives", EQUIVALENT))
+        left = row["survives"] + row[EQUIVALENT]
+        print(f"| {name} | {count} | {count - left} | {how} |",
+              flush=True)
 
 
 if __name__ == "__main__":

@@ -174,8 +174,7 @@ std::string sim::writeArray(const std::string &path, GlobalArray &array) {
   for (int64_t extent : array.shape) {
     shape += std::to_string(extent) + ",";
   }
-  bool narrow =
-      array.kind == ElementKind::BF16 || array.kind == ElementKind::F16;
+  bool narrow = isReal(array.kind) && array.kind != ElementKind::F32;
   ElementKind kind = narrow ? ElementKind::F32 : array.kind;
   std::string header = "{'descr': '" + getDescription(kind) +
                        "', 'fortran_order': False, 'shape': (" + shape + "), }";

@@ -27,6 +27,8 @@ operations, and reports violations of its protocol.
   --verify             runs tlx-verify-protocol, which makes its own launches
   --order              follows the order of things only: no tiles
   --fences=as-written  does not insert proxy fences as the compiler does
+  --proxy=strict       asks for a proxy fence between a generic read and an
+                       asynchronous write too (relaxed: only after writes)
   --trace=FILE         writes a timeline that Perfetto reads
   --seed=N             of random inputs
 
@@ -122,6 +124,12 @@ static std::map<std::string, Reader> getReaders(Options &options) {
         [&](const std::string &value) {
           return parseNumbers(value, options.lengths.emplace());
         }}},
+      {"--proxy",
+       {"relaxed or strict",
+        [&](const std::string &value) {
+          options.strictProxy = value == "strict";
+          return value == "strict" || value == "relaxed";
+        }}},
       {"--fences",
        {"insert or as-written",
         [&](const std::string &value) {
@@ -142,6 +150,9 @@ static std::string check(const Options &options) {
   }
   if (options.broadcastQuery && !options.qLength) {
     return "expected '--q-len' with '--broadcast-q'";
+  }
+  if (options.verify && options.strictProxy) {
+    return "expected either '--verify' or '--proxy=strict', but got both";
   }
   if (isAttention && !options.arguments.empty()) {
     return "expected either '--lengths' or '--arg', but got both";

@@ -41,6 +41,8 @@ struct Options {
   bool verify = false;
   /// Whether to insert the fences that the compiler inserts.
   bool insertFences = true;
+  /// Whether generic reads need a proxy fence before asynchronous writes.
+  bool strictProxy = false;
   std::string trace;
   bool help = false;
 };

@@ -198,11 +198,24 @@ static void showProgress(uint32_t cta, uint32_t ctas) {
   }
 }
 
+/// Whether two runs have left the same in global memory.
+static bool haveSameResults(const Launch &a, const Launch &b) {
+  return llvm::equal(a.arrays, b.arrays,
+                     [](const GlobalArray &x, const GlobalArray &y) {
+                       return x.bytes == y.bytes;
+                     });
+}
+
 /// Runs the launch under all orders of the schedule; `launch` becomes what the
-/// last run has left.
+/// last run has left. All of them have to give the same, unless they add up in
+/// global memory, where the order decides on the rounding.
 static int runAll(const Simulation &simulation, Launch &launch,
                   Schedule &schedule, Trace *trace) {
   const Launch initial = launch;
+  std::optional<Launch> first;
+  bool isOrdered = llvm::none_of(simulation.sites, [](Operation *op) {
+    return isa<tlx::AsyncDescriptorReduceOp>(op);
+  });
   do {
     launch = initial;
     Report report;
@@ -213,6 +226,15 @@ static int runAll(const Simulation &simulation, Launch &launch,
       std::fprintf(stderr, "jfa-sim: protocol violated under schedule %s\n",
                    schedule.describe().c_str());
       return kViolation;
+    }
+    if (!first) {
+      first = launch;
+    } else if (isOrdered && !haveSameResults(*first, launch)) {
+      std::fprintf(stderr,
+                   "jfa-sim: schedule %s gives other values than the "
+                   "first order\n",
+                   schedule.describe().c_str());
+      return kWrongValues;
     }
   } while (schedule.next());
   std::printf("no violation under schedule %s\n", schedule.describe().c_str());
@@ -246,6 +268,7 @@ static std::string writeOutputs(const Options &options,
 
 static int simulate(const Options &options, const Simulation &simulation) {
   Launch launch;
+  launch.strictProxy = options.strictProxy;
   Attention attention;
   std::string error =
       options.lengths ? bindAttention(options, simulation, attention, launch)
@@ -314,6 +337,9 @@ int main(int argc, char **argv) {
   tlx::KernelOp kernel = findKernel(*module, options, error);
   if (!kernel) {
     return fail(error);
+  }
+  if (failed(checkBudgets(kernel))) {
+    return kViolation;
   }
   auto simulation = buildSimulation(kernel, !options.orderOnly);
   if (failed(simulation)) {

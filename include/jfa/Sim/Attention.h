@@ -32,8 +32,9 @@ struct AttentionProblem {
   int64_t maxCtas = 1;
   /// Whether the inputs need values.
   bool values = true;
-  /// Whether sequences with many keys come first, as the runtime orders them.
-  bool sorts = true;
+  /// Whether the runtime's balancer deals the tiles to CTAs; if not, one CTA
+  /// takes them in order.
+  bool balances = true;
 };
 
 /// A problem as a kernel's arguments.
@@ -49,7 +50,7 @@ public:
   /// The places of the arrays.
   enum { kQ, kK, kV, kO, kLse, kQOffsets, kKOffsets, kItems, kItemStarts };
   AttentionProblem problem;
-  int64_t dim = 0, blockM = 0, ctas = 0;
+  int64_t dim = 0, blockM = 0, blockN = 1, ctas = 0;
   int64_t qRows = 0, kRows = 0, oRows = 0;
   ElementKind element = ElementKind::BF16;
   std::vector<int64_t> qStarts, kStarts, oStarts;
@@ -58,6 +59,7 @@ private:
   std::string checkProgram(const Program &program);
   void makeTensors(const Program &program);
   void makeTables();
+  std::string makeItems();
 
   std::vector<GlobalArray> *arrays = nullptr;
 };

@@ -114,6 +114,8 @@ struct MachineOptions {
   bool values = true;
   uint32_t cta = 0;
   uint32_t ctas = 1;
+  /// Whether generic reads need a proxy fence before asynchronous writes.
+  bool strictProxy = false;
   /// After so many steps a run is taken for endless.
   uint64_t maxSteps = uint64_t(1) << 30;
 };

@@ -48,6 +48,10 @@ struct Conflict {
 /// The history of a range of addresses.
 class History {
 public:
+  /// Whether a generic read too needs a proxy fence before an asynchronous
+  /// write.
+  bool isStrict = false;
+
   /// Records `access` to [begin, end) by someone who knows `knowledge`. Calls
   /// `conflict` for earlier accesses that are not ordered before it, and
   /// `unwritten` if bytes are read that nobody has written.

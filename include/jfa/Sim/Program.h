@@ -18,6 +18,8 @@
 #include "jfa/Sim/Value.h"
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,9 @@ struct Instruction {
   Site site;
   /// Whether others can notice it: the scheduler may switch before it.
   bool isVisible;
+  /// Where it may jump to, if it may, and whether it always does.
+  std::shared_ptr<const size_t> target = nullptr;
+  bool isJump = false;
 };
 using Code = std::vector<Instruction>;
 
@@ -52,6 +57,14 @@ struct BarrierArray {
   Site site;
   /// Tasks that arrive at it or start copies that deliver to it, and where.
   std::vector<std::pair<uint32_t, Site>> signallers;
+};
+
+/// An op that arrives at a named barrier.
+struct NamedSignaller {
+  uint32_t task;
+  Site site;
+  /// Its id, if that is a constant.
+  std::optional<int64_t> id;
 };
 
 /// A buffer in shared memory, for messages.
@@ -82,6 +95,10 @@ struct Program {
   std::vector<TaskProgram> tasks;
   std::vector<BarrierArray> barriers;
   std::vector<Buffer> buffers;
+  /// Named barriers from this one on are the compiler's own.
+  int64_t firstReservedBarrier = 16;
+  /// Tasks that arrive at named barriers, and where.
+  std::vector<NamedSignaller> namedSignallers;
   /// The names of the ops at the sites.
   std::vector<std::string> siteNames;
 };

@@ -32,12 +32,18 @@ struct Simulation {
 FailureOr<std::unique_ptr<Simulation>> buildSimulation(tlx::KernelOp kernel,
                                                        bool values);
 
+/// Checks that the threads and the registers that the kernel's tasks ask for
+/// can be granted. Fails after a diagnostic.
+LogicalResult checkBudgets(tlx::KernelOp kernel);
+
 /// What a kernel is launched with.
 struct Launch {
   std::vector<GlobalArray> arrays;
   /// One for each argument: a scalar, or the number of an array.
   std::vector<Value> arguments;
   uint32_t ctas = 1;
+  /// Whether generic reads need a proxy fence before asynchronous writes.
+  bool strictProxy = false;
 };
 
 /// Runs every CTA of the grid, one after the other: no CTA may wait for

@@ -48,6 +48,13 @@ public:
   void appendVisible(Operation *op, Run run) {
     append(op, std::move(run), true);
   }
+  /// Appends one that may jump to `target`, or always does.
+  void appendBranch(Operation *op, std::shared_ptr<const size_t> target,
+                    bool always, Run run) {
+    append(op, std::move(run), false);
+    code->back().target = std::move(target);
+    code->back().isJump = always;
+  }
   /// The place of the next instruction.
   size_t getPlace() const { return code->size(); }
   /// A jump whose target is not known yet.

@@ -20,12 +20,14 @@
 
 namespace mlir::jfa::sim {
 
-enum class ElementKind { F32, BF16, F16, I1, I8, I16, I32, I64 };
+enum class ElementKind { F32, BF16, F16, E4M3, E5M2, I1, I8, I16, I32, I64 };
 
-inline bool isReal(ElementKind kind) { return kind <= ElementKind::F16; }
+inline bool isReal(ElementKind kind) { return kind <= ElementKind::E5M2; }
 int64_t getBytes(ElementKind kind);
 
-/// Rounds to nearest even, as stores and conversions do.
+/// Rounds to nearest even, as stores and conversions do. What is too large for
+/// a type of eight bits becomes its largest number, as `cvt.rn.satfinite` makes
+/// it (PTX ISA 9.7.9.22).
 float roundTo(ElementKind kind, float value);
 /// The value that the low bits of `value` stand for: signed, except of i1.
 int64_t wrapTo(ElementKind kind, int64_t value);

@@ -14,6 +14,7 @@
 #include "LoweringBuilder.h"
 #include "jfa/Conversion/TLXToNVVM/TLXToNVVM.h"
 
+#include "jfa/Dialect/TLX/IR/NamedBarriers.h"
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
 #include "jfa/Dialect/TLX/Transforms/Passes.h"
 
@@ -26,8 +27,6 @@ using namespace mlir::jfa::tlx;
 
 /// Shared memory that one CTA can have on Hopper, in bytes.
 static constexpr int64_t kMaxSharedBytes = 232448;
-/// The last of the hardware's named barriers.
-static constexpr int64_t kLastNamedBarrier = 15;
 
 //===----------------------------------------------------------------------===//
 // Parameters
@@ -145,16 +144,14 @@ static LogicalResult checkNamedBarrier(Operation *op, Value id,
 }
 
 /// The first of the named barriers that the kernel's tasks synchronise with.
-static FailureOr<int64_t> getFirstReservedBarrier(KernelOp kernel) {
+static FailureOr<int64_t> findFirstReserved(KernelOp kernel) {
   int64_t first = kLastNamedBarrier + 1;
   for (AsyncTasksOp tasks : kernel.getBody().getOps<AsyncTasksOp>()) {
     FailureOr<TaskPlacement> placement = tasks.getPlacement();
     if (failed(placement)) {
       return failure();
     }
-    for (const TaskPlacement::Slot &slot : placement->slots) {
-      first -= slot.threadsPerReplica > 32 ? slot.replicas : 0;
-    }
+    first = std::min(first, getFirstReservedBarrier(*placement));
   }
   return first;
 }
@@ -222,7 +219,7 @@ LogicalResult tlx::checkLowerable(KernelOp kernel) {
     return kernel.emitOpError("expected a 'tlx.async_tasks', which says how "
                               "many threads run the kernel");
   }
-  FailureOr<int64_t> firstReserved = getFirstReservedBarrier(kernel);
+  FailureOr<int64_t> firstReserved = findFirstReserved(kernel);
   if (failed(firstReserved)) {
     return failure();
   }

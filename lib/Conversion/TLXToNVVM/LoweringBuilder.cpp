@@ -8,6 +8,7 @@
 
 #include "LoweringBuilder.h"
 
+#include "jfa/Dialect/TLX/IR/NamedBarriers.h"
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,9 +17,6 @@
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
-
-/// Named barriers of the hardware; the compiler takes its own from the top.
-static constexpr int64_t kLastNamedBarrier = 15;
 
 FailureOr<TaskThreads> tlx::getTaskThreads(Operation *op) {
   AsyncTaskOp task = getEnclosingTask(op);
@@ -38,8 +36,7 @@ FailureOr<TaskThreads> tlx::getTaskThreads(Operation *op) {
       return TaskThreads{slot.firstThread, slot.threadsPerReplica,
                          slot.replicas, barrierId};
     }
-    // One warp synchronises without a named barrier.
-    barrierId -= slot.threadsPerReplica > 32 ? slot.replicas : 0;
+    barrierId -= countNamedBarriers(slot);
   }
   return failure();
 }

@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D BUG=false --arg y=none:64
-// RUN: not jfa-sim %s -D BUG=true --arg y=none:64 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg y=none:64 2>&1 | FileCheck %s
 //
 // A buffer that aliases another one which a product still reads.
 //

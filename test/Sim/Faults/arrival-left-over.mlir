@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D BUG=false 
-// RUN: not jfa-sim %s -D BUG=true  2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true  2>&1 | FileCheck %s
 //
 // An arrival that no phase is left for.
 //

@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s --arg length=1 --arg x=random:256x64 --arg y=none:64 --arg n=4
-// RUN: not jfa-sim %s --arg length=0 --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s --arg length=0 --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
 //
 // A copy of a box that begins beyond the end of its segment, as of an empty sequence.
 //

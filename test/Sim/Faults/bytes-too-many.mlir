@@ -1,10 +1,11 @@
 // RUN: jfa-sim %s -D BYTES=8192 --arg x=random:256x64 --arg y=none:64 --arg n=4
-// RUN: not jfa-sim %s -D BYTES=16384 --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BYTES=16384 --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
 //
 // More bytes expected than copies deliver.
 //
-// CHECK: error: deadlock: 
-// CHECK: lacks 8192 bytes
+// CHECK: error: deadlock: @load waits for a phase of parity 0 of %empty[0]: phase 0 has 0 of 1 arrival, and nothing can go on
+// CHECK: note: @use could still signal %empty[0] here
+// CHECK: note: @use waits for a phase of parity 0 of %full[0]: phase 0 has 1 of 1 arrival and lacks 8192 bytes
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

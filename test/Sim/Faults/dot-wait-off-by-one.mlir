@@ -1,9 +1,11 @@
 // RUN: jfa-sim %s -D BUG=false --arg x=random:256x64 --arg y=none:64 --arg n=4
-// RUN: not jfa-sim %s -D BUG=true --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
 //
 // A slot that is released when the product before the one that reads it is done.
 //
-// CHECK: error: buffer overwritten while it is read: 
+// CHECK: error: buffer overwritten while it is read: the operation that @load starts writes %buffer, but nothing orders that after an operation has read it
+// CHECK: note: the operation that @dot starts reads it here
+// CHECK: note: the last that @load has learnt from @dot is this arrival at %empty[0]
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -1,9 +1,10 @@
 // RUN: jfa-sim %s -D BUG=false --arg x=random:256x64 --arg y=none:64 --arg n=4
-// RUN: not jfa-sim %s -D BUG=true --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
 //
 // A producer that does not wait until a slot is free.
 //
-// CHECK: error: {{.*}}writes %buffer, but nothing orders that after
+// CHECK: error: phase lapped: @load arrives in phase 1 of %full[0], but nobody has to have seen phase 0 complete before that
+// CHECK: error: data race: the operation that @load starts writes %buffer, but nothing orders that after an operation has written it
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D BUG=false --arg o=none:64x64 --fences=as-written
-// RUN: not jfa-sim %s -D BUG=true --arg o=none:64x64 --fences=as-written 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg o=none:64x64 --fences=as-written 2>&1 | FileCheck %s
 //
 // A fence by the task that copies, not by the one that has written.
 //

@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D BUG=false --arg x=random:64x64
-// RUN: not jfa-sim %s -D BUG=true --arg x=random:64x64 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg x=random:64x64 2>&1 | FileCheck %s
 //
 // A kernel that may end while a copy still writes its shared memory.
 //

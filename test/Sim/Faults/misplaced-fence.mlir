@@ -1,9 +1,11 @@
 // RUN: jfa-sim %s -D BUG=false --arg o=none:256x64 --arg n=4 --fences=as-written
-// RUN: not jfa-sim %s -D BUG=true --arg o=none:256x64 --arg n=4 --fences=as-written 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg o=none:256x64 --arg n=4 --fences=as-written 2>&1 | FileCheck %s
 //
 // A proxy fence before the write instead of after it.
 //
-// CHECK: error: missing proxy fence: 
+// CHECK: error: missing proxy fence: the operation that @store starts reads %buffer through the async proxy, but no fence follows the write
+// CHECK: note: @store writes it here
+// CHECK: note: @store needs tlx.fence_async_shared between here and its release
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D BUG=false --arg o=none:256x64 --arg n=4 --fences=as-written
-// RUN: not jfa-sim %s -D BUG=true --arg o=none:256x64 --arg n=4 --fences=as-written 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg o=none:256x64 --arg n=4 --fences=as-written 2>&1 | FileCheck %s
 //
 // Bytes that are written by a task and copied out without a proxy fence between.
 //

@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D THREADS=256 
-// RUN: not jfa-sim %s -D THREADS=384  2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D THREADS=384  2>&1 | FileCheck %s
 //
 // Two users of a named barrier that do not agree how many there are.
 //

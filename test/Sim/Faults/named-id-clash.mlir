@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D ID=2 
-// RUN: not jfa-sim %s -D ID=1  2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D ID=1  2>&1 | FileCheck %s
 //
 // An id that two pairs of tasks use at the same time.
 //

@@ -1,11 +1,13 @@
 // RUN: jfa-sim %s -D BUG=false --arg x=random:256x64 --arg y=none:64 --arg n=4
-// RUN: not jfa-sim %s -D BUG=true --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
 //
 // A producer that starts with the parity of a consumer: a fresh slot never is free.
 //
 // CHECK: error: deadlock: @load waits for a phase of parity 0 of %empty[0]: phase 0 has 0 of 1 arrival, and nothing can go on
-// CHECK: note: @use waits for a phase of parity 0 of %full[0]
 // CHECK: note: @use could still signal %empty[0] here
+// CHECK: note: @use waits for a phase of parity 0 of %full[0]: phase 0 has 0 of 1 arrival
+// CHECK: note: @load could still signal %full[0] here
+// CHECK: note: they wait in a circle: @load for @use to signal %empty[0], which waits for @load to signal %full[0]
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s --arg o=zeros:64x64 
-// RUN: not jfa-sim %s --arg o=none:64x64  2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s --arg o=none:64x64  2>&1 | FileCheck %s
 //
 // Additions to memory that nobody has set to zero.
 //

@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D BUG=false --arg x=random:256x64 --arg y=none:64 --arg n=4
-// RUN: not jfa-sim %s -D BUG=true --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg x=random:256x64 --arg y=none:64 --arg n=4 2>&1 | FileCheck %s
 //
 // A consumer that says a buffer is free before it has read it.
 //

@@ -1,9 +1,11 @@
 // RUN: jfa-sim %s -D BUG=false --arg o=none:128x64
-// RUN: not jfa-sim %s -D BUG=true --arg o=none:128x64 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg o=none:128x64 2>&1 | FileCheck %s
 //
 // Two replicas that stage their results in the same buffer.
 //
-// CHECK: error: {{.*}}: @store#1 writes %buffer, but nothing orders that after
+// CHECK: error: data race: @store#1 writes %buffer, but nothing orders that after @store#0 has written it
+// CHECK: note: @store#0 writes it here
+// CHECK: error: buffer overwritten while it is read: @store#1 writes %buffer, but nothing orders that after an operation has read it
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

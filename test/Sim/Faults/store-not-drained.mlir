@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D BUG=false --arg o=none:256x64 --arg n=4
-// RUN: not jfa-sim %s -D BUG=true --arg o=none:256x64 --arg n=4 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg o=none:256x64 --arg n=4 2>&1 | FileCheck %s
 //
 // A buffer that is written again before the copy out of it has read it.
 //

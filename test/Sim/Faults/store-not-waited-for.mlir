@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D BUG=false --arg o=none:64x64
-// RUN: not jfa-sim %s -D BUG=true --arg o=none:64x64 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg o=none:64x64 2>&1 | FileCheck %s
 //
 // A task that ends while a store still reads its buffer.
 //

@@ -1,9 +1,10 @@
 // RUN: jfa-sim %s -D STAGES=2 --arg o=none:256x64 --arg n=4
-// RUN: not jfa-sim %s -D STAGES=1 --arg o=none:256x64 --arg n=4 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D STAGES=1 --arg o=none:256x64 --arg n=4 2>&1 | FileCheck %s
 //
 // A wait that leaves one store in flight too many.
 //
-// CHECK: error: buffer overwritten while it is read: 
+// CHECK: error: buffer overwritten while it is read: @store writes %buffer, but nothing orders that after an operation has read it
+// CHECK: note: the operation that @store starts reads it here
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

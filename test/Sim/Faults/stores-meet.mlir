@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D BUG=false --arg o=none:128x64
-// RUN: not jfa-sim %s -D BUG=true --arg o=none:128x64 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg o=none:128x64 2>&1 | FileCheck %s
 //
 // Two tasks that store to the same rows of a tensor.
 //

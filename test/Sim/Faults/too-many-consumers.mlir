@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D ARRIVALS=2 --arg x=random:256x64 --arg y=none:128 --arg n=4
-// RUN: not jfa-sim %s -D ARRIVALS=1 --arg x=random:256x64 --arg y=none:128 --arg n=4 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D ARRIVALS=1 --arg x=random:256x64 --arg y=none:128 --arg n=4 2>&1 | FileCheck %s
 //
 // Two consumers of a slot whose release counts one.
 //

@@ -1,5 +1,5 @@
 // RUN: jfa-sim %s -D BUG=false  --arg x=random:256x64 --arg y=none:64 --arg n=0
-// RUN: not jfa-sim %s -D BUG=true --arg x=random:256x64 --arg y=none:64 --arg n=0 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D BUG=true --arg x=random:256x64 --arg y=none:64 --arg n=0 2>&1 | FileCheck %s
 //
 // A peeled first iteration that also runs when there is nothing to do.
 //

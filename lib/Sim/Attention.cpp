@@ -114,7 +114,8 @@ static void listInOrder(const runtime::Sequences &sequences,
     for (int64_t i = 0; i < sequences.count; ++i) {
       for (int64_t row = 0; row < sequences.getQueries(i);
            row += shape.blockM) {
-        list.items.push_back({int32_t(i), int32_t(row), int32_t(head)});
+        list.items.push_back(
+            runtime::WorkItem{int32_t(i), int32_t(row), int32_t(head), 0});
       }
     }
   }

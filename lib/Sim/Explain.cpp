@@ -39,14 +39,16 @@ std::string Explain::state(const MBarrier &barrier) const {
 Finding Explain::lapped(const MBarrier &barrier, const Observer &observer,
                         Site site) const {
   std::string phase = std::to_string(barrier.phase - 1);
+  std::string before = barrier.phase < 2
+                           ? "the phase before the first"
+                           : "phase " + std::to_string(barrier.phase - 2);
   return {Fault::PhaseLapped,
           site,
           "phase " + phase + " of " + this->barrier(barrier) +
               " can complete before " + task(observer.task) +
               " has seen the phase before it, which its parity cannot tell "
               "from the one after",
-          {{observer.site, task(observer.task) + " waits for phase " +
-                               std::to_string(int64_t(barrier.phase) - 2) +
+          {{observer.site, task(observer.task) + " waits for " + before +
                                " here; whoever completes phase " + phase +
                                " has to wait for it"}}};
 }

@@ -241,6 +241,21 @@ static int runAll(const Simulation &simulation, Launch &launch,
   return kRight;
 }
 
+/// Runs tlx-verify-protocol on kernels that can be simulated.
+static int verify(ModuleOp module) {
+  for (auto kernel : module.getOps<tlx::KernelOp>()) {
+    if (failed(checkBudgets(kernel))) {
+      return kViolation;
+    }
+    if (failed(buildSimulation(kernel, /*values=*/false))) {
+      return kBadUsage;
+    }
+  }
+  PassManager manager(module.getContext());
+  manager.nest<tlx::KernelOp>().addPass(createVerifyProtocolPass());
+  return succeeded(manager.run(module)) ? kRight : kViolation;
+}
+
 static uint64_t countSteps(const Simulation &simulation, Launch launch) {
   std::string error;
   Report report;
@@ -329,9 +344,7 @@ int main(int argc, char **argv) {
     return kBadUsage;
   }
   if (options.verify) {
-    PassManager manager(&context);
-    manager.nest<tlx::KernelOp>().addPass(createVerifyProtocolPass());
-    return succeeded(manager.run(*module)) ? kRight : kViolation;
+    return verify(*module);
   }
   std::string error;
   tlx::KernelOp kernel = findKernel(*module, options, error);

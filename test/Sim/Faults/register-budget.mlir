@@ -1,5 +1,6 @@
 // RUN: jfa-sim %s -D REGISTERS=240 --arg n=3
 // RUN: %exits 2 jfa-sim %s -D REGISTERS=248 --arg n=3 2>&1 | FileCheck %s
+// RUN: %exits 2 jfa-sim %s -D REGISTERS=248 --verify 2>&1 | FileCheck %s
 //
 // Registers that the CTA does not have: setmaxnreg would wait for ever.
 //

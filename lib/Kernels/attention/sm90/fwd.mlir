@@ -470,7 +470,8 @@ tlx.kernel @attention_fwd(
           %o_sum = tlx.async_dot_wait %o_pending pending(0) : !output
           tlx.barrier_arrive %v_empty[%v_slot] : !ring
 
-          // Blocks that only the other replicas see pass by.
+          // Blocks that only the other replicas see pass by. The copy of the values
+          // before them, which is here, began after their keys' slot was free.
           %passed = scf.for %j = %own_blocks to %blocks step %c1
               iter_args(%n = %last) -> i32 : i32 {
             %n1 = arith.addi %n, %c1 : i32
@@ -479,7 +480,6 @@ tlx.kernel @attention_fwd(
               tlx.named_barrier_wait %my_turn threads(256)
               tlx.named_barrier_arrive %next_turn threads(256)
             }
-            tlx.barrier_wait %k_full[%slot], %phase : !ring
             tlx.barrier_arrive %k_empty[%slot] : !ring
             tlx.barrier_wait %v_full[%slot], %phase : !ring
             tlx.barrier_arrive %v_empty[%slot] : !ring

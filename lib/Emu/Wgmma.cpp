@@ -1,0 +1,529 @@
+//===- Wgmma.cpp - Matrix products of warpgroups -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// PTX ISA 9.7.15. Each warp computes its own 16 rows: in hardware the four of a
+// warpgroup go together, which is checked.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Numerics.h"
+#include "Semantics.h"
+
+#include "jfa/Emu/TensorMap.h"
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::emu;
+
+namespace {
+/// A descriptor of a matrix in shared memory (PTX ISA 9.7.15.5.1.2.2).
+struct Descriptor {
+  uint32_t start, leading, stride;
+  unsigned swizzle, baseOffset;
+
+  explicit Descriptor(uint64_t bits)
+      : start(uint32_t(bits & 0x3fff) << 4),
+        leading(uint32_t(bits >> 16 & 0x3fff) << 4),
+        stride(uint32_t(bits >> 32 & 0x3fff) << 4),
+        // 0 none, 1 128 bytes, 2 64, 3 32.
+        swizzle(unsigned((4 - (bits >> 62)) & 3)),
+        baseOffset(unsigned(bits >> 49 & 7)) {}
+
+  uint32_t getPitch() const { return 16u << swizzle; }
+  /// Where the 16 bytes begin that hold row r and bytes 16 c of k.
+  uint32_t getUnitK(uint32_t r, uint32_t c) const {
+    uint32_t linear = start + r % 8 * getPitch() + r / 8 * stride +
+                      c * (swizzle ? 16 : leading);
+    return swizzleAddress(linear, swizzle, baseOffset);
+  }
+  /// Where the 16 bytes begin that hold rows from 16 / size * unit on, of k.
+  uint32_t getUnitMN(uint32_t unit, uint32_t k) const {
+    uint32_t width = 1u << swizzle, within = unit % width, atom = unit / width;
+    if (!swizzle) {
+      return start + unit * stride + k % 8 * 16 + k / 8 * leading;
+    }
+    uint32_t linear = start + within * 16 + atom * leading +
+                      k % 8 * width * 16 + k / 8 * stride;
+    return swizzleAddress(linear, swizzle, baseOffset);
+  }
+};
+
+/// What an instruction says, apart from its operands' values.
+struct Shape {
+  unsigned n, k, elementBytes;
+  Type a, d;
+  bool isDescriptorA, transA, transB, negA, negB;
+};
+
+/// A product in flight.
+struct Product {
+  Shape shape;
+  uint64_t descriptorA = 0, descriptorB = 0;
+  bool accumulates = false;
+  /// Rows of the warpgroup's tile.
+  uint32_t firstRow = 0;
+  std::vector<uint32_t> a;
+  llvm::SmallVector<uint32_t, 0> accumulators;
+};
+} // namespace
+
+/// Flags: n in bits 0 to 8, then these.
+static constexpr uint64_t kRegistersA = 1 << 9;
+
+static Shape getShape(const Instruction &i) {
+  Shape shape;
+  shape.n = unsigned(i.flags & 0x1ff);
+  shape.isDescriptorA = !(i.flags & kRegistersA);
+  shape.a = i.fromType;
+  shape.d = parseType(i.flags >> 10 & 1 ? ".f16" : ".f32");
+  shape.elementBytes = std::max(1u, unsigned(i.type.bits) / 8);
+  shape.k = 32 / shape.elementBytes;
+  shape.negA = i[4].value == 0xffffffff || i[4].value == ~uint64_t(0);
+  shape.negB = i[5].value == 0xffffffff || i[5].value == ~uint64_t(0);
+  size_t next = 6;
+  shape.transA = shape.isDescriptorA && !i[next].isSink && i[next].value & 1;
+  next += shape.isDescriptorA;
+  shape.transB =
+      next < i.arguments.size() && !i[next].isSink && (i[next].value & 1);
+  return shape;
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+/// Reads 16 bytes of an operand, with a finding if they are elsewhere.
+static const uint8_t *readUnit(Machine &machine, AsyncWork &work, Cta &cta,
+                               uint32_t offset) {
+  uint64_t generic =
+      kSharedWindow + (uint64_t(cta.rank) << kRankShift) + offset;
+  Place place = machine.locate(generic, 16);
+  if (place.kind == Place::Nowhere) {
+    machine.fault(Fault::OutOfBounds, work.line,
+                  "a matrix descriptor leads to " + toHex(offset) +
+                      ", which is not in the CTA's shared memory");
+    return nullptr;
+  }
+  machine.access(work, place, 16, false);
+  return place.bytes;
+}
+
+static uint32_t getElement(const uint8_t *bytes, unsigned size) {
+  uint32_t value = 0;
+  std::memcpy(&value, bytes, size);
+  return value;
+}
+
+/// Rows [first, first + count) of an operand, row by row.
+static std::vector<uint32_t> readOperand(Machine &machine, AsyncWork &work,
+                                         Cta &cta, uint64_t bits, bool isMN,
+                                         const Shape &shape, uint32_t first,
+                                         uint32_t count) {
+  Descriptor descriptor(bits);
+  unsigned size = shape.elementBytes, perUnit = 16 / size;
+  std::vector<uint32_t> elements(size_t(count) * shape.k, 0);
+  if (isMN) {
+    for (uint32_t k = 0; k < shape.k; ++k) {
+      for (uint32_t r = 0; r < count; r += perUnit) {
+        const uint8_t *unit = readUnit(
+            machine, work, cta, descriptor.getUnitMN((first + r) / perUnit, k));
+        if (!unit) {
+          return elements;
+        }
+        for (unsigned e = 0; e < perUnit; ++e) {
+          elements[(r + e) * shape.k + k] = getElement(unit + e * size, size);
+        }
+      }
+    }
+    return elements;
+  }
+  for (uint32_t r = 0; r < count; ++r) {
+    for (uint32_t c = 0; c < 2; ++c) {
+      const uint8_t *unit =
+          readUnit(machine, work, cta, descriptor.getUnitK(first + r, c));
+      if (!unit) {
+        return elements;
+      }
+      for (unsigned e = 0; e < perUnit; ++e) {
+        elements[r * shape.k + c * perUnit + e] =
+            getElement(unit + e * size, size);
+      }
+    }
+  }
+  return elements;
+}
+
+/// The 16 rows of a warp out of its registers (PTX ISA 9.7.15.5.1.1).
+static std::vector<uint32_t> collectOperand(Warp &warp, const Argument &a,
+                                            const Shape &shape) {
+  std::vector<uint32_t> elements(size_t(16) * shape.k, 0);
+  unsigned perRegister = 4 / shape.elementBytes, bits = shape.elementBytes * 8;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    for (unsigned reg = 0; reg < 4; ++reg) {
+      auto value = uint32_t(warp.get(a.parts[reg], lane));
+      for (unsigned e = 0; e < perRegister; ++e) {
+        unsigned row = lane / 4 + 8 * (reg % 2);
+        unsigned k = perRegister * (lane % 4) + e + 4 * perRegister * (reg / 2);
+        uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
+        elements[row * shape.k + k] = value >> (e * bits) & mask;
+      }
+    }
+  }
+  return elements;
+}
+
+static void negate(std::vector<uint32_t> &elements, unsigned elementBytes) {
+  for (uint32_t &element : elements) {
+    element ^= 1u << (elementBytes * 8 - 1);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The product
+//===----------------------------------------------------------------------===//
+
+/// The formats that registers and memory hold in whole bytes.
+static uint32_t toFormat(Type type, uint32_t bits) {
+  return type.name == ".tf32" ? bits >> 13 : bits;
+}
+
+static std::vector<float> toFloats(Type type,
+                                   const std::vector<uint32_t> &elements) {
+  std::vector<float> values(elements.size());
+  for (size_t i = 0; i < elements.size(); ++i) {
+    if (type.name == ".bf16") {
+      values[i] = fromBits<float>(uint64_t(elements[i]) << 16);
+    } else {
+      values[i] = float(decode(getFormat(type), toFormat(type, elements[i])));
+    }
+  }
+  return values;
+}
+
+/// Reads and writes element (row, column) of the warp's 16 rows of D.
+static uint32_t getAccumulator(Warp &warp, const Product &product, unsigned row,
+                               unsigned column) {
+  bool isF16 = product.shape.d.bits == 16;
+  unsigned i = column % 2 + 2 * (row / 8) + 4 * (column / 8);
+  unsigned lane = row % 8 * 4 + column % 8 / 2;
+  uint32_t reg = product.accumulators[isF16 ? i / 2 : i];
+  auto value = uint32_t(warp.row(reg)[lane]);
+  return isF16 ? value >> (16 * (i % 2)) & 0xffff : value;
+}
+static void setAccumulator(Warp &warp, const Product &product, unsigned row,
+                           unsigned column, uint32_t value) {
+  bool isF16 = product.shape.d.bits == 16;
+  unsigned i = column % 2 + 2 * (row / 8) + 4 * (column / 8);
+  unsigned lane = row % 8 * 4 + column % 8 / 2;
+  uint64_t &to = warp.row(product.accumulators[isF16 ? i / 2 : i])[lane];
+  if (isF16) {
+    unsigned shift = 16 * (i % 2);
+    to = (to & ~(uint64_t(0xffff) << shift)) | uint64_t(value) << shift;
+  } else {
+    to = value;
+  }
+}
+
+static void multiplyExact(Warp &warp, const Product &product,
+                          std::vector<uint32_t> &a, std::vector<uint32_t> &b) {
+  const Shape &shape = product.shape;
+  for (auto *elements : {&a, &b}) {
+    for (uint32_t &element : *elements) {
+      element = toFormat(shape.a, element);
+    }
+  }
+  const Format &format = getFormat(shape.a);
+  for (unsigned row = 0; row < 16; ++row) {
+    for (unsigned n = 0; n < shape.n; ++n) {
+      uint32_t old = getAccumulator(warp, product, row, n);
+      uint32_t sum =
+          wgmmaExact(format, shape.k, &a[row * shape.k], &b[n * shape.k], old,
+                     product.accumulates, shape.d.bits == 16);
+      setAccumulator(warp, product, row, n, sum);
+    }
+  }
+}
+
+static void multiplyFast(Warp &warp, const Product &product,
+                         const std::vector<uint32_t> &a,
+                         const std::vector<uint32_t> &b) {
+  const Shape &shape = product.shape;
+  std::vector<float> left = toFloats(shape.a, a);
+  std::vector<float> right = toFloats(shape.a, b);
+  bool isF16 = shape.d.bits == 16;
+  // Columns of B side by side, for the compiler to vectorise.
+  std::vector<float> transposed(right.size()), sums(shape.n);
+  for (unsigned n = 0; n < shape.n; ++n) {
+    for (unsigned k = 0; k < shape.k; ++k) {
+      transposed[k * shape.n + n] = right[n * shape.k + k];
+    }
+  }
+  for (unsigned row = 0; row < 16; ++row) {
+    for (unsigned n = 0; n < shape.n; ++n) {
+      uint32_t old =
+          product.accumulates ? getAccumulator(warp, product, row, n) : 0;
+      sums[n] = isF16 ? float(decode(kF16, old)) : fromBits<float>(old);
+    }
+    for (unsigned k = 0; k < shape.k; ++k) {
+      float factor = left[row * shape.k + k];
+      const float *column = &transposed[k * shape.n];
+      for (unsigned n = 0; n < shape.n; ++n) {
+        sums[n] += factor * column[n];
+      }
+    }
+    for (unsigned n = 0; n < shape.n; ++n) {
+      uint32_t bits = isF16 ? encode(kF16, double(sums[n]), Rounding::Nearest)
+                            : uint32_t(toBits(sums[n]));
+      setAccumulator(warp, product, row, n, bits);
+    }
+  }
+}
+
+static void multiply(Warp &warp, AsyncWork &work, const Product &product) {
+  const Shape &shape = product.shape;
+  Machine &machine = warp.machine;
+  std::vector<uint32_t> a = product.a;
+  if (shape.isDescriptorA) {
+    a = readOperand(machine, work, warp.cta, product.descriptorA, shape.transA,
+                    shape, product.firstRow, 16);
+  }
+  std::vector<uint32_t> b =
+      readOperand(machine, work, warp.cta, product.descriptorB, shape.transB,
+                  shape, 0, shape.n);
+  if (shape.negA) {
+    negate(a, shape.elementBytes);
+  }
+  if (shape.negB) {
+    negate(b, shape.elementBytes);
+  }
+  if (machine.options.numerics == Numerics::Exact) {
+    multiplyExact(warp, product, a, b);
+  } else {
+    multiplyFast(warp, product, a, b);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Issue
+//===----------------------------------------------------------------------===//
+
+/// What is the same in all lanes; with a finding if it is not.
+static uint64_t getUniform(Warp &warp, const Argument &argument,
+                           const char *what) {
+  uint64_t value = warp.get(argument, 0);
+  for (unsigned lane = 1; lane < 32; ++lane) {
+    if (warp.get(argument, lane) != value) {
+      warp.fault(Fault::Illegal,
+                 std::string("expects the same ") + what + " in all lanes");
+      break;
+    }
+  }
+  return value;
+}
+
+static void checkDescriptor(Warp &warp, uint64_t bits) {
+  constexpr uint64_t kReserved = (uint64_t(3) << 14) | (uint64_t(3) << 30) |
+                                 (uint64_t(7) << 46) | (uint64_t(0x3ff) << 52);
+  if (bits & kReserved) {
+    warp.fault(Fault::Illegal, "expects a matrix descriptor of sm_90a, whose "
+                               "reserved bits are zero, but got " +
+                                   toHex(bits));
+  }
+}
+
+/// The warps of a warpgroup execute the same products in the same order.
+static void checkWarpgroup(Warp &warp, const Product &product) {
+  auto &products = warp.cta.products[warp.indexInCta / 4];
+  std::array<uint64_t, 3> mine = {warp.getLine(), product.descriptorA,
+                                  product.descriptorB};
+  uint64_t number = warp.numProducts++;
+  if (number == products.size()) {
+    products.push_back(mine);
+  } else if (products[number] != mine) {
+    warp.fault(Fault::Convergence,
+               "expects the warps of a warpgroup to execute the same product "
+               "with the same descriptors");
+  }
+}
+
+/// Registers that ordinary code has written need a wgmma.fence (9.7.15.7.1).
+static void checkFence(Warp &warp, llvm::ArrayRef<uint32_t> registers) {
+  for (uint32_t reg : registers) {
+    if (warp.writtenAt[reg] > warp.fencedAt) {
+      warp.fault(Fault::MissingFence,
+                 "uses '" + warp.machine.code.function->registers[reg].name +
+                     "', which has been written since the last wgmma.fence");
+      return;
+    }
+  }
+}
+
+static llvm::SmallVector<uint32_t, 0> getRegisters(const Argument &argument) {
+  llvm::SmallVector<uint32_t, 0> registers;
+  for (const Argument &part : argument.parts) {
+    if (part.isRegister()) {
+      registers.push_back(part.reg);
+    }
+  }
+  return registers;
+}
+
+static void runProduct(Warp &warp, const Instruction &i, uint32_t) {
+  auto product = std::make_shared<Product>();
+  product->shape = getShape(i);
+  product->accumulators = getRegisters(i[0]);
+  product->firstRow = warp.indexInCta % 4 * 16;
+  product->descriptorB = getUniform(warp, i[2], "descriptor");
+  product->accumulates =
+      i[3].isRegister() ? warp.getPredicate(i[3], 0) : i[3].value != 0;
+  checkDescriptor(warp, product->descriptorB);
+  checkFence(warp, product->accumulators);
+  llvm::SmallVector<uint32_t, 0> operands;
+  if (product->shape.isDescriptorA) {
+    product->descriptorA = getUniform(warp, i[1], "descriptor");
+    checkDescriptor(warp, product->descriptorA);
+  } else {
+    operands = getRegisters(i[1]);
+    checkFence(warp, operands);
+    product->a = collectOperand(warp, i[1], product->shape);
+  }
+  checkWarpgroup(warp, *product);
+  uint32_t time = warp.time;
+  AsyncWorkRef work = warp.machine.issue(
+      warp, 0,
+      {[product, &warp](AsyncWork &work) { multiply(warp, work, *product); }});
+  work->epoch = {warp.machine.getNumWarps() + warp.index, time};
+  if (warp.lastProduct && !warp.lastProduct->isDone()) {
+    work->previous = warp.lastProduct;
+  }
+  warp.lastProduct = work;
+  WgmmaGroup &group = warp.openGroup;
+  group.work.push_back(work);
+  for (uint32_t reg : product->accumulators) {
+    warp.inFlight[reg] |= 1;
+    group.accumulators.push_back(reg);
+  }
+  for (uint32_t reg : operands) {
+    warp.inFlight[reg] |= 2;
+    group.operands.push_back(reg);
+  }
+  warp.anyInFlight = true;
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+static void runFence(Warp &warp, const Instruction &, uint32_t) {
+  warp.fencedAt = warp.writes++;
+}
+
+static void runCommit(Warp &warp, const Instruction &, uint32_t) {
+  warp.wgmmaGroups.push_back(std::move(warp.openGroup));
+  warp.openGroup = {};
+}
+
+static void markFlight(Warp &warp) {
+  auto mark = [&](const WgmmaGroup &group, uint8_t accumulator,
+                  uint8_t operand) {
+    for (uint32_t reg : group.accumulators) {
+      warp.inFlight[reg] |= accumulator;
+    }
+    for (uint32_t reg : group.operands) {
+      warp.inFlight[reg] |= operand;
+    }
+  };
+  for (const WgmmaGroup &group : warp.wgmmaGroups) {
+    mark(group, 1, 2);
+  }
+  mark(warp.openGroup, 1, 2);
+  warp.anyInFlight = !warp.wgmmaGroups.empty() || !warp.openGroup.work.empty();
+}
+
+static void runWait(Warp &warp, const Instruction &i, uint32_t) {
+  uint64_t pending = i[0].value;
+  auto isTrue = [=, &warp] {
+    const auto &groups = warp.wgmmaGroups;
+    for (size_t g = 0; g + pending < groups.size(); ++g) {
+      if (!groups[g].isDone()) {
+        return false;
+      }
+    }
+    return true;
+  };
+  if (!isTrue()) {
+    Condition condition;
+    condition.isTrue = isTrue;
+    condition.describe = [] { return std::string("products in flight"); };
+    warp.retry(std::move(condition));
+    return;
+  }
+  while (warp.wgmmaGroups.size() > pending) {
+    const WgmmaGroup &group = warp.wgmmaGroups.front();
+    for (const AsyncWorkRef &work : group.work) {
+      warp.knowledge.advance(work->epoch);
+    }
+    for (const auto *registers : {&group.accumulators, &group.operands}) {
+      for (uint32_t reg : *registers) {
+        warp.inFlight[reg] = 0;
+      }
+    }
+    warp.wgmmaGroups.pop_front();
+  }
+  markFlight(warp);
+}
+
+static Run chooseProduct(const Match &match, Instruction &i,
+                         std::string &error) {
+  unsigned n = 0;
+  llvm::StringRef shape = match.modifiers[3];
+  shape.substr(5).split('k').first.getAsInteger(10, n);
+  bool isF16 = match.modifiers[4] == ".f16";
+  size_t registers = isF16 ? n / 4 : n / 2;
+  bool fromRegisters = !i[1].parts.empty();
+  i.fromType = parseType(match.modifiers[5]);
+  i.flags = n | (fromRegisters ? kRegistersA : 0) | uint64_t(isF16) << 10;
+  i.usesFlight = true;
+  if (i[0].parts.size() != registers) {
+    error = "expected " + std::to_string(registers) +
+            " accumulators, but got " + std::to_string(i[0].parts.size());
+    return nullptr;
+  }
+  if (fromRegisters && i[1].parts.size() != 4) {
+    error = "expected 4 registers of A, but got " +
+            std::to_string(i[1].parts.size());
+    return nullptr;
+  }
+  for (const Argument &part : i[0].parts) {
+    if (!part.isRegister()) {
+      error = "expected registers as accumulators";
+      return nullptr;
+    }
+  }
+  return runProduct;
+}
+
+void mlir::jfa::emu::registerWgmma(OpcodeTable &table) {
+  auto shapes = [](const char *k) {
+    std::string text = ".mma_async.sync.aligned(";
+    for (unsigned n = 8; n <= 256; n += 8) {
+      text += (n > 8 ? "|.m64n" : ".m64n") + std::to_string(n) + k;
+    }
+    return text + ")";
+  };
+  const char *operands = "D32 S0 s64 sp i i i? i?";
+  const std::pair<std::string, const char *> forms[] = {
+      {shapes("k16"), "(.f32|.f16).f16.f16"},
+      {shapes("k16"), ".f32.bf16.bf16"},
+      {shapes("k8"), ".f32.tf32.tf32"},
+      {shapes("k32"), "(.f32|.f16)(.e4m3|.e5m2)(.e4m3|.e5m2)"}};
+  for (const auto &[shape, types] : forms) {
+    table.add("wgmma", {shape + types, operands, chooseProduct, true, true});
+  }
+  table.add("wgmma", ".fence.sync.aligned", "", runFence, false, true);
+  table.add("wgmma", ".commit_group.sync.aligned", "", runCommit, false, true);
+  table.add("wgmma", ".wait_group.sync.aligned", "i", runWait, true, true);
+}

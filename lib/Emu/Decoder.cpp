@@ -180,6 +180,9 @@ static const std::pair<const char *, Special> kSpecials[] = {
 static Expected parseExpected(StringRef text, Type type) {
   Expected expected{text.front(), text.ends_with("?"), text == "mv", type};
   text = text.drop_front().rtrim('?');
+  if (expected.kind == 'i') {
+    expected.type = {};
+  }
   if (text == "p") {
     expected.type = parseType(".pred");
   } else if (text == "32") {

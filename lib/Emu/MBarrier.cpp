@@ -25,13 +25,8 @@ static uint64_t getBarrierAddress(Warp &warp, const Instruction &i,
   return toGeneric(warp, i, warp.getAddress(argument, lane));
 }
 
-static sim::MBarrier *findBarrier(Warp &warp, uint64_t generic) {
-  sim::MBarrier *barrier = warp.machine.findBarrier(generic);
-  if (!barrier) {
-    warp.fault(Fault::Illegal, "expects an mbarrier at " + toHex(generic) +
-                                   ", but none has been initialised there");
-  }
-  return barrier;
+static LiveBarrier *findBarrier(Warp &warp, uint64_t generic) {
+  return warp.machine.findBarrier(generic, warp.getLine(), warp.know());
 }
 
 static void runInit(Warp &warp, const Instruction &i, uint32_t lanes) {
@@ -48,11 +43,12 @@ static void runInit(Warp &warp, const Instruction &i, uint32_t lanes) {
       return;
     }
     auto &barriers = warp.machine.ctas[place.rank]->barriers;
-    bool isNew = barriers
-                     .emplace(uint32_t(place.offset),
-                              sim::MBarrier(warp.getLine(),
-                                            uint32_t(place.offset), count))
-                     .second;
+    bool isNew =
+        barriers
+            .emplace(uint32_t(place.offset),
+                     LiveBarrier(warp.getLine(), uint32_t(place.offset), count,
+                                 {warp.index, warp.time}))
+            .second;
     if (!isNew) {
       warp.fault(Fault::Illegal, "initialises the mbarrier at " +
                                      toHex(generic) + " a second time");
@@ -97,7 +93,7 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
   bool expects = i.flags & kExpect;
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t generic = getBarrierAddress(warp, i, i[1], lane);
-    sim::MBarrier *barrier = findBarrier(warp, generic);
+    LiveBarrier *barrier = findBarrier(warp, generic);
     if (!barrier) {
       return;
     }
@@ -127,7 +123,7 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
 static void runExpect(Warp &warp, const Instruction &i, uint32_t lanes) {
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t generic = getBarrierAddress(warp, i, i[0], lane);
-    sim::MBarrier *barrier = findBarrier(warp, generic);
+    LiveBarrier *barrier = findBarrier(warp, generic);
     auto bytes = int64_t(warp.get(i[1], lane) & 0xffffffff);
     if (barrier && barrier->expect(i.flags & kNegative ? -bytes : bytes)) {
       warp.machine.completed(*barrier, warp.getLine());
@@ -163,7 +159,7 @@ static void runWait(Warp &warp, const Instruction &i, uint32_t lanes) {
   bool isUniform = true;
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t generic = getBarrierAddress(warp, i, i[1], lane);
-    sim::MBarrier *barrier = findBarrier(warp, generic);
+    LiveBarrier *barrier = findBarrier(warp, generic);
     uint64_t asked = warp.get(i[2], lane);
     unsigned parity = i.flags & kParity ? asked & 1 : asked >> 63;
     bool isComplete = !barrier || barrier->isComplete(parity);

@@ -215,10 +215,11 @@ void Machine::run(sim::Schedule &schedule) {
     if (choices.empty()) {
       break;
     }
-    if (++steps > options.maxSteps) {
+    ++steps;
+    if (++executed > options.maxInstructions) {
       fault(Fault::Unsupported, code.function->line,
-            "the kernel takes more than " + std::to_string(options.maxSteps) +
-                " steps");
+            "the kernel takes more than " +
+                std::to_string(options.maxInstructions) + " instructions");
       return;
     }
     // Polling must not keep others from what it waits for.
@@ -363,14 +364,26 @@ void Machine::markWritten(const Place &place, int64_t size) {
   }
 }
 
-sim::MBarrier *Machine::findBarrier(uint64_t generic) {
+LiveBarrier *Machine::findBarrier(uint64_t generic, uint32_t line,
+                                  const Knowledge &knowledge) {
   Place place = locate(generic, 8);
-  if (place.kind != Place::Shared) {
-    return nullptr;
+  if (place.kind == Place::Shared) {
+    auto &barriers = ctas[place.rank]->barriers;
+    auto it = barriers.find(uint32_t(place.offset));
+    if (it != barriers.end()) {
+      if (!knowledge.happened.covers(it->second.init)) {
+        fault(Fault::Race, line,
+              "uses the mbarrier at " + toHex(generic) +
+                  ", but nothing orders that after its initialisation",
+              {{it->second.array, "it is initialised here"}});
+      }
+      return &it->second;
+    }
   }
-  auto &barriers = ctas[place.rank]->barriers;
-  auto it = barriers.find(uint32_t(place.offset));
-  return it == barriers.end() ? nullptr : &it->second;
+  fault(Fault::Illegal, line,
+        "expects an mbarrier at " + toHex(generic) +
+            ", but none has been initialised there");
+  return nullptr;
 }
 
 /// A phase must not complete before everyone who has waited for the one before

@@ -269,12 +269,8 @@ static void signal(Machine &machine, AsyncWork &work, uint64_t barrier,
                    uint64_t to, uint64_t bytes) {
   uint64_t rank = to >> kRankShift << kRankShift;
   uint64_t generic = rank | (barrier & ((1 << kRankShift) - 1));
-  sim::MBarrier *found = machine.findBarrier(generic);
-  if (!found) {
-    machine.fault(Fault::Illegal, work.line,
-                  "expects an mbarrier at " + toHex(generic) +
-                      ", but none has been initialised there");
-  } else if (found->deliver(work.epoch, int64_t(bytes))) {
+  LiveBarrier *found = machine.findBarrier(generic, work.line, work.knowledge);
+  if (found && found->deliver(work.epoch, int64_t(bytes))) {
     machine.completed(*found, work.line);
   }
 }

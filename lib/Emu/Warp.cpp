@@ -19,6 +19,7 @@ Warp::Warp(Machine &machine, Cta &cta, uint32_t index, uint32_t indexInCta)
       sharedStart(uint64_t(cta.rank) << kRankShift),
       inFlight(machine.code.numRegisters, 0),
       writtenAt(machine.code.numRegisters, 0),
+      readAt(machine.code.numRegisters, 0),
       registers(size_t(machine.code.numRegisters) * 32, 0) {}
 
 Knowledge &Warp::know() {
@@ -218,6 +219,9 @@ void Warp::execute(Fragment &fragment, const Instruction &instruction) {
     for (uint32_t reg : instruction.writes) {
       writtenAt[reg] = writes;
     }
+    for (uint32_t reg : instruction.reads) {
+      readAt[reg] = writes;
+    }
     ++writes;
   }
   instruction.run(*this, instruction, lanes);
@@ -243,6 +247,7 @@ void Warp::step() {
       removeLanes(current, fragment.lanes);
       return;
     }
+    machine.countInstructions(1);
     const Instruction &instruction = machine.code.instructions[pc];
     if (instruction.isVisible && noticed++) {
       return;

@@ -81,8 +81,8 @@ static Shape getShape(const Instruction &i) {
   shape.d = parseType(i.flags >> 10 & 1 ? ".f16" : ".f32");
   shape.elementBytes = std::max(1u, unsigned(i.type.bits) / 8);
   shape.k = 32 / shape.elementBytes;
-  shape.negA = i[4].value == 0xffffffff || i[4].value == ~uint64_t(0);
-  shape.negB = i[5].value == 0xffffffff || i[5].value == ~uint64_t(0);
+  shape.negA = i[4].value != 1;
+  shape.negB = i[5].value != 1;
   size_t next = 6;
   shape.transA = shape.isDescriptorA && !i[next].isSink && i[next].value & 1;
   next += shape.isDescriptorA;
@@ -349,15 +349,25 @@ static void checkWarpgroup(Warp &warp, const Product &product) {
   }
 }
 
-/// Registers that ordinary code has written need a wgmma.fence (9.7.15.7.1).
-static void checkFence(Warp &warp, llvm::ArrayRef<uint32_t> registers) {
+/// A wgmma.fence has to come before the first product, and between ordinary
+/// accesses and a product of the same registers (9.7.15.7.1). Reading A twice
+/// does no harm.
+static void checkFence(Warp &warp, llvm::ArrayRef<uint32_t> registers,
+                       bool isAccumulator) {
   for (uint32_t reg : registers) {
-    if (warp.writtenAt[reg] > warp.fencedAt) {
+    bool isWritten = warp.writtenAt[reg] > warp.fencedAt;
+    bool isRead = isAccumulator && warp.readAt[reg] > warp.fencedAt;
+    if (isWritten || isRead) {
       warp.fault(Fault::MissingFence,
                  "uses '" + warp.machine.code.function->registers[reg].name +
-                     "', which has been written since the last wgmma.fence");
+                     "', which has been " + (isWritten ? "written" : "read") +
+                     " since the last wgmma.fence");
       return;
     }
+  }
+  if (warp.fencedAt == 0) {
+    warp.fault(Fault::MissingFence,
+               "expects a wgmma.fence before the first product");
   }
 }
 
@@ -380,14 +390,14 @@ static void runProduct(Warp &warp, const Instruction &i, uint32_t) {
   product->accumulates =
       i[3].isRegister() ? warp.getPredicate(i[3], 0) : i[3].value != 0;
   checkDescriptor(warp, product->descriptorB);
-  checkFence(warp, product->accumulators);
+  checkFence(warp, product->accumulators, true);
   llvm::SmallVector<uint32_t, 0> operands;
   if (product->shape.isDescriptorA) {
     product->descriptorA = getUniform(warp, i[1], "descriptor");
     checkDescriptor(warp, product->descriptorA);
   } else {
     operands = getRegisters(i[1]);
-    checkFence(warp, operands);
+    checkFence(warp, operands, false);
     product->a = collectOperand(warp, i[1], product->shape);
   }
   checkWarpgroup(warp, *product);
@@ -496,6 +506,12 @@ static Run chooseProduct(const Match &match, Instruction &i,
     error = "expected 4 registers of A, but got " +
             std::to_string(i[1].parts.size());
     return nullptr;
+  }
+  for (size_t k : {4, 5}) {
+    if (i[k].value != 1 && i[k].value != ~uint64_t(0)) {
+      error = "expected 1 or -1 as the sign of an operand";
+      return nullptr;
+    }
   }
   for (const Argument &part : i[0].parts) {
     if (!part.isRegister()) {

@@ -31,6 +31,7 @@ of its warps and asynchronous operations, and reports what is wrong.
   --block=N,N,N        threads, if neither the manifest nor the kernel says
   --shared=N           bytes of dynamic shared memory, without a manifest
   --seed=N             of random inputs
+  --max-instructions=N of a cluster's warps, after which it is taken for endless
   --parse              only reads and decodes the kernel
 
 Attention kernels (docs/Attention.md) on random inputs, as of jfa-sim:
@@ -107,6 +108,7 @@ static std::map<std::string, Reader> getReaders(Options &options) {
       {"--grid", numbers(options.grid)},
       {"--block", numbers(options.block)},
       {"--shared", number(options.sharedBytes)},
+      {"--max-instructions", number(options.maxInstructions)},
       {"--seed", number(options.seed)},
       {"--q-len", number(options.qLength)},
       {"--heads", number(options.heads)},

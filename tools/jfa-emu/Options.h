@@ -32,7 +32,7 @@ struct Options {
 
   uint64_t seed = 0;
   std::vector<int64_t> grid, block;
-  std::optional<int64_t> sharedBytes;
+  std::optional<int64_t> sharedBytes, maxInstructions;
   std::string schedule = "eager", numerics = "fast";
   bool parseOnly = false, help = false;
 };

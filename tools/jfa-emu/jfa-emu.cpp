@@ -145,6 +145,9 @@ static std::string runOnce(const Options &options, const Code &code,
   MachineOptions machine;
   machine.numerics =
       options.numerics == "exact" ? Numerics::Exact : Numerics::Fast;
+  if (options.maxInstructions) {
+    machine.maxInstructions = uint64_t(*options.maxInstructions);
+  }
   steps = launch(code, manifest.shape, parameters, global, machine, schedule,
                  report, showProgress);
   return "";

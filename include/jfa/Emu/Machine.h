@@ -127,6 +127,13 @@ struct WgmmaGroup {
   bool isDone() const { return work.empty() || work.back()->isDone(); }
 };
 
+/// An mbarrier, and who has initialised it when.
+struct LiveBarrier : sim::MBarrier {
+  LiveBarrier(uint32_t line, uint32_t offset, int64_t count, Epoch init)
+      : MBarrier(line, offset, count), init(init) {}
+  Epoch init;
+};
+
 /// Stores of a lane that are committed together.
 struct BulkGroup {
   std::vector<AsyncWorkRef> work;
@@ -135,7 +142,7 @@ struct BulkGroup {
 struct Cta {
   std::vector<uint8_t> bytes;
   sim::History history;
-  std::map<uint32_t, sim::MBarrier> barriers;
+  std::map<uint32_t, LiveBarrier> barriers;
   std::array<sim::NamedBarrier, 16> named;
   uint32_t rank = 0;
   std::array<uint32_t, 3> id = {0, 0, 0};
@@ -212,8 +219,8 @@ public:
   /// Registers in flight: 1 as accumulators, 2 as operands.
   std::vector<uint8_t> inFlight;
   bool anyInFlight = false;
-  /// When a register was last written, and the last wgmma.fence.
-  std::vector<uint64_t> writtenAt;
+  /// When a register was last written and read, and the last wgmma.fence.
+  std::vector<uint64_t> writtenAt, readAt;
   uint64_t writes = 1, fencedAt = 0;
 
   // Bulk copies by lane.
@@ -255,8 +262,8 @@ struct LaunchShape {
 
 struct MachineOptions {
   Numerics numerics = Numerics::Fast;
-  /// After so many steps a cluster is taken for endless.
-  uint64_t maxSteps = uint64_t(1) << 26;
+  /// After so many instructions of warps a cluster is taken for endless.
+  uint64_t maxInstructions = uint64_t(1) << 30;
 };
 
 class Machine {
@@ -269,6 +276,7 @@ public:
 
   void run(sim::Schedule &schedule);
   uint64_t getSteps() const { return steps; }
+  void countInstructions(uint64_t count) { executed += count; }
 
   // What instructions use.
   Place locate(uint64_t generic, uint64_t size);
@@ -280,7 +288,10 @@ public:
               bool isReduction = false);
   /// Notes which elements of an array have values now.
   void markWritten(const Place &place, int64_t size);
-  sim::MBarrier *findBarrier(uint64_t generic);
+  /// The mbarrier at an address, for someone at `line` who knows `knowledge`.
+  /// Null, after a finding, if there is none.
+  LiveBarrier *findBarrier(uint64_t generic, uint32_t line,
+                           const Knowledge &knowledge);
   void completed(sim::MBarrier &barrier, uint32_t line);
   AsyncWorkRef issue(Warp &warp, unsigned lane,
                      llvm::ArrayRef<AsyncWork::Stage> stages);
@@ -320,7 +331,7 @@ private:
   std::vector<AsyncWorkRef> inFlight;
   /// The latest work of each agent that copies have been.
   std::vector<AsyncWorkRef> copies;
-  uint64_t steps = 0, issued = 0;
+  uint64_t steps = 0, issued = 0, executed = 0;
 };
 
 /// Calls `visit(lane)` for each lane.

@@ -19,8 +19,7 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
 
 /// What flags mean here.
-static constexpr uint64_t kFtz = 1, kSat = 2, kNanWins = 4, kXorSign = 8,
-                          kRoundShift = 4;
+static constexpr uint64_t kFtz = 1, kSat = 2, kNanWins = 4, kRoundShift = 4;
 
 template <typename T>
 static T flush(T value, uint64_t flags) {

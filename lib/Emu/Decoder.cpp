@@ -30,6 +30,7 @@ const OpcodeTable &OpcodeTable::get() {
     registerAtomic(table);
     registerMBarrier(table);
     registerTMA(table);
+    registerBulkCopy(table);
     registerWgmma(table);
     registerWarp(table);
     registerCluster(table);

@@ -91,6 +91,7 @@ void registerMemory(OpcodeTable &table);
 void registerAtomic(OpcodeTable &table);
 void registerMBarrier(OpcodeTable &table);
 void registerTMA(OpcodeTable &table);
+void registerBulkCopy(OpcodeTable &table);
 void registerWgmma(OpcodeTable &table);
 void registerWarp(OpcodeTable &table);
 void registerCluster(OpcodeTable &table);

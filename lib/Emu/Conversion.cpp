@@ -17,7 +17,7 @@ using namespace mlir::jfa::emu;
 
 /// Bits of flags, beside the rounding to an integer.
 static constexpr uint64_t kZero = 1, kRelu = 2, kSat = 4, kFtz = 8, kDown = 16,
-                          kUp = 32;
+                          kUp = 32, kClamp = 64, kWhole = 128;
 
 /// A register's value in a type, as a number.
 static double toDouble(Type type, uint64_t bits) {
@@ -58,11 +58,15 @@ static uint64_t truncate(Type type, uint64_t bits) {
                          : bits << (64 - type.bits) >> (64 - type.bits);
 }
 
+static double roundToWhole(double value, uint64_t flags) {
+  return flags & kZero   ? std::trunc(value)
+         : flags & kDown ? std::floor(value)
+         : flags & kUp   ? std::ceil(value)
+                         : std::nearbyint(value);
+}
+
 static uint64_t roundToInteger(Type type, double value, uint64_t flags) {
-  value = flags & kZero   ? std::trunc(value)
-          : flags & kDown ? std::floor(value)
-          : flags & kUp   ? std::ceil(value)
-                          : std::nearbyint(value);
+  value = roundToWhole(value, flags);
   double top = std::ldexp(1.0, type.bits - (type.isSigned() ? 1 : 0));
   double least = type.isSigned() ? -top : 0;
   if (std::isnan(value)) {
@@ -98,6 +102,12 @@ static void runConvert(Warp &warp, const Instruction &i, uint32_t lanes) {
       double value = toDouble(from, bits);
       if ((i.flags & kFtz) && from.bits == 32) {
         value = double(flushSubnormal(float(value)));
+      }
+      if (i.flags & kWhole) {
+        value = roundToWhole(value, i.flags);
+      }
+      if (i.flags & kClamp) {
+        value = std::isnan(value) ? 0 : std::min(std::max(value, 0.0), 1.0);
       }
       result = to.isFloat() ? fromDouble(to, value, i.flags)
                             : roundToInteger(to, value, i.flags);
@@ -146,7 +156,11 @@ static void setFlags(const Match &match, Instruction &i) {
   i.flags = (isZero ? kZero : 0) | (match.has(".relu") ? kRelu : 0) |
             (match.has(".satfinite") ? kSat : 0) |
             (match.has(".ftz") ? kFtz : 0) | (match.has(".rmi") ? kDown : 0) |
-            (match.has(".rpi") ? kUp : 0);
+            (match.has(".rpi") ? kUp : 0) |
+            (match.has(".sat") && i.type.isFloat() ? kClamp : 0);
+  bool isWhole = match.has(".rni") || match.has(".rzi") || match.has(".rmi") ||
+                 match.has(".rpi");
+  i.flags |= isWhole && i.type.isFloat() ? kWhole : 0;
 }
 
 template <Run run>
@@ -193,9 +207,14 @@ void mlir::jfa::emu::registerConversion(OpcodeTable &table) {
                     "(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64)"
                     "(.f16|.bf16|.f32|.f64)",
                     operands, chooseConversion<runConvert>});
-  table.add("cvt", {"{.rn|.rz}{.ftz}{.relu}{.satfinite}(.f16|.bf16|.f32|.f64)"
+  table.add("cvt", {"{.rn|.rz}{.ftz}{.sat}{.relu}{.satfinite}"
+                    "(.f16|.bf16|.f32|.f64)"
                     "(.f16|.bf16|.f32|.f64)",
                     operands, chooseConversion<runConvert>});
+  for (const char *whole : {"(.rni|.rzi|.rmi|.rpi){.ftz}{.sat}.f32.f32",
+                            "(.rni|.rzi|.rmi|.rpi).f64.f64"}) {
+    table.add("cvt", {whole, operands, chooseConversion<runConvert>});
+  }
   table.add("cvt", {"(.rn|.rz){.relu}{.satfinite}(.f16x2|.bf16x2).f32",
                     "d32 s s", chooseConversion<runPack>});
   table.add("cvt", {".rn.satfinite{.relu}(.e4m3x2|.e5m2x2).f32", "d16 s s",

@@ -34,6 +34,14 @@ const char *sim::getName(Fault fault) {
     return "not waited for";
   case Fault::Unsupported:
     return "unsupported";
+  case Fault::Misaligned:
+    return "misaligned";
+  case Fault::Convergence:
+    return "lanes apart";
+  case Fault::RegisterInFlight:
+    return "register in flight";
+  case Fault::Illegal:
+    return "illegal operation";
   }
   return "";
 }
@@ -57,11 +65,16 @@ bool MBarrier::completeIfDone() {
 }
 
 bool MBarrier::arrive(const Knowledge &knowledge, int64_t expectedBytes,
-                      Arrival by) {
+                      Arrival by, int64_t count) {
   bytes += expectedBytes;
-  --pending;
+  pending -= count;
   current.join(knowledge);
   arrivals.push_back(by);
+  return completeIfDone();
+}
+
+bool MBarrier::expect(int64_t expectedBytes) {
+  bytes += expectedBytes;
   return completeIfDone();
 }
 

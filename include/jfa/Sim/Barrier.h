@@ -40,9 +40,13 @@ public:
   /// completed. Before the first one lies a phase of parity 1.
   bool isComplete(unsigned parity) const { return (phase & 1) != parity; }
 
-  /// One arrival by someone who knows `knowledge`, together with `bytes` that
+  /// Arrivals by someone who knows `knowledge`, together with `bytes` that
   /// copies will deliver. True if the phase is complete now.
-  bool arrive(const Knowledge &knowledge, int64_t bytes, Arrival by);
+  bool arrive(const Knowledge &knowledge, int64_t bytes, Arrival by,
+              int64_t count = 1);
+  /// Copies will deliver `bytes` more. True if the phase is complete now, as on
+  /// an H200 if they have come already.
+  bool expect(int64_t bytes);
   /// A copy has delivered `bytes`; only its own end becomes known.
   bool deliver(Epoch copy, int64_t bytes);
   /// What a successful wait makes known.

@@ -35,7 +35,12 @@ enum class Fault {
   NeverWritten,
   NamedBarrier,
   Unwaited,
-  Unsupported
+  Unsupported,
+  // Of instructions.
+  Misaligned,
+  Convergence,
+  RegisterInFlight,
+  Illegal
 };
 
 /// The name of a kind of fault in messages and tests: `data race`.

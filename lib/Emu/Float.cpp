@@ -1,0 +1,264 @@
+//===- Float.cpp - Single and double precision -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// PTX ISA 9.7.3.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Numerics.h"
+#include "Semantics.h"
+
+#include <cfenv>
+#include <limits>
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::emu;
+
+/// What flags mean here.
+static constexpr uint64_t kFtz = 1, kSat = 2, kNanWins = 4, kRoundShift = 4;
+
+template <typename T>
+static T flush(T value, uint64_t flags) {
+  if constexpr (sizeof(T) == 4) {
+    return flags & kFtz ? flushSubnormal(value) : value;
+  }
+  return value;
+}
+
+template <typename T>
+static T canonical(T value) {
+  if constexpr (sizeof(T) == 4) {
+    return std::isnan(value) ? fromBits<float>(0x7fffffff) : value;
+  }
+  return value;
+}
+
+template <typename T>
+static T finish(T value, uint64_t flags) {
+  if (flags & kSat) {
+    value = std::isnan(value) ? T(0) : std::min(std::max(value, T(0)), T(1));
+  }
+  return canonical(flush(value, flags));
+}
+
+enum class Op { Add, Sub, Mul, Fma, Div, Sqrt };
+
+template <Op op, typename T>
+static T compute(T a, T b, T c) {
+  switch (op) {
+  case Op::Add:
+    return a + b;
+  case Op::Sub:
+    return a - b;
+  case Op::Mul:
+    return a * b;
+  case Op::Fma:
+    return std::fma(a, b, c);
+  case Op::Div:
+    return a / b;
+  case Op::Sqrt:
+    return std::sqrt(a);
+  }
+  return a;
+}
+
+/// The compiler must not move it across a change of the rounding mode.
+template <Op op, typename T>
+__attribute__((noinline)) static T computeRounded(T a, T b, T c, int mode) {
+  std::fesetround(mode);
+  volatile T x = a, y = b, z = c;
+  volatile T result = compute<op, T>(x, y, z);
+  std::fesetround(FE_TONEAREST);
+  return result;
+}
+
+template <Op op, typename T>
+static void runArithmetic(Warp &warp, const Instruction &i, uint32_t lanes) {
+  static const int kModes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD,
+                               FE_UPWARD};
+  uint64_t mode = i.flags >> kRoundShift & 3;
+  size_t count = i.arguments.size() - 1;
+  forEachLane(lanes, [&](unsigned lane) {
+    T values[3] = {};
+    for (size_t k = 0; k < count; ++k) {
+      values[k] = flush(fromBits<T>(warp.get(i[k + 1], lane)), i.flags);
+    }
+    T result = mode == 0 ? compute<op>(values[0], values[1], values[2])
+                         : computeRounded<op>(values[0], values[1], values[2],
+                                              kModes[mode]);
+    warp.set(i[0], lane, toBits(finish(result, i.flags)));
+  });
+}
+
+static uint64_t getFlags(const Match &match) {
+  uint64_t mode = match.has(".rz") ? 1 : match.has(".rm") ? 2 : 0;
+  mode = match.has(".rp") ? 3 : mode;
+  return (match.has(".ftz") ? kFtz : 0) | (match.has(".sat") ? kSat : 0) |
+         (match.has(".NaN") ? kNanWins : 0) | mode << kRoundShift;
+}
+
+template <Op op>
+static Run chooseArithmetic(const Match &match, Instruction &i, std::string &) {
+  i.flags = getFlags(match);
+  return i.type.bits == 32 ? Run(runArithmetic<op, float>)
+                           : Run(runArithmetic<op, double>);
+}
+
+/// What `.approx` instructions compute, correctly rounded.
+enum class Approximation { Rcp, Rsqrt, Sqrt, Lg2, Ex2, Sin, Cos, Tanh };
+
+template <Approximation what>
+static float approximate(Warp &warp, float x, bool flushes) {
+  switch (what) {
+  case Approximation::Rcp:
+    return float(1.0 / double(x));
+  case Approximation::Rsqrt:
+    return float(1.0 / std::sqrt(double(x)));
+  case Approximation::Sqrt:
+    return std::sqrt(x);
+  case Approximation::Lg2:
+    return float(std::log2(double(x)));
+  case Approximation::Sin:
+    return std::sin(x);
+  case Approximation::Cos:
+    return std::cos(x);
+  case Approximation::Tanh:
+    return std::tanh(x);
+  case Approximation::Ex2:
+    break;
+  }
+  return ex2(x, flushes, warp.machine.options.numerics == Numerics::Exact);
+}
+
+template <Approximation what>
+static void runApproximation(Warp &warp, const Instruction &i, uint32_t lanes) {
+  forEachLane(lanes, [&](unsigned lane) {
+    float x = flush(fromBits<float>(warp.get(i[1], lane)), i.flags);
+    float y = approximate<what>(warp, x, i.flags & kFtz);
+    warp.set(i[0], lane, toBits(canonical(flush(y, i.flags))));
+  });
+}
+
+template <Approximation what>
+static void addApproximation(OpcodeTable &table, const char *opcode,
+                             const char *pattern) {
+  table.add(opcode, {pattern, "d s",
+                     [](const Match &match, Instruction &i, std::string &) {
+                       i.flags = getFlags(match);
+                       return runApproximation<what>;
+                     }});
+}
+
+//===----------------------------------------------------------------------===//
+// Signs, extremes, comparisons
+//===----------------------------------------------------------------------===//
+
+template <typename T, bool isMax>
+static void runExtreme(Warp &warp, const Instruction &i, uint32_t lanes) {
+  size_t count = i.arguments.size() - 1;
+  auto pick = [&](T a, T b) {
+    if (std::isnan(a) || std::isnan(b)) {
+      bool isNan = (i.flags & kNanWins) || (std::isnan(a) && std::isnan(b));
+      return isNan ? std::numeric_limits<T>::quiet_NaN()
+                   : (std::isnan(a) ? b : a);
+    }
+    // +0 is larger than -0 (PTX ISA 9.7.3.12).
+    if (a == b) {
+      return std::signbit(a) == isMax ? b : a;
+    }
+    return (a > b) == isMax ? a : b;
+  };
+  forEachLane(lanes, [&](unsigned lane) {
+    T result = flush(fromBits<T>(warp.get(i[1], lane)), i.flags);
+    for (size_t k = 1; k < count; ++k) {
+      result =
+          pick(result, flush(fromBits<T>(warp.get(i[k + 1], lane)), i.flags));
+    }
+    warp.set(i[0], lane, toBits(canonical(result)));
+  });
+}
+
+template <bool isMax>
+static Run chooseExtreme(const Match &match, Instruction &i, std::string &) {
+  i.flags = getFlags(match);
+  return i.type.bits == 32 ? Run(runExtreme<float, isMax>)
+                           : Run(runExtreme<double, isMax>);
+}
+
+template <typename T, bool negates>
+static void runSign(Warp &warp, const Instruction &i, uint32_t lanes) {
+  forEachLane(lanes, [&](unsigned lane) {
+    T value = flush(fromBits<T>(warp.get(i[1], lane)), i.flags);
+    warp.set(i[0], lane, toBits(negates ? T(-value) : T(std::fabs(value))));
+  });
+}
+
+template <bool negates>
+static Run chooseSign(const Match &match, Instruction &i, std::string &) {
+  i.flags = getFlags(match);
+  return i.type.bits == 32 ? Run(runSign<float, negates>)
+                           : Run(runSign<double, negates>);
+}
+
+template <typename T>
+static void runCompare(Warp &warp, const Instruction &i, uint32_t lanes) {
+  uint64_t flags = i.flags & 0x400 ? kFtz : 0;
+  forEachLane(lanes, [&](unsigned lane) {
+    T a = flush(fromBits<T>(warp.get(i[1], lane)), flags);
+    T b = flush(fromBits<T>(warp.get(i[2], lane)), flags);
+    int order = a < b ? -1 : a > b ? 1 : 0;
+    bool isUnordered = std::isnan(a) || std::isnan(b);
+    setPredicates(warp, i, lane, compareOrdered(i.flags, order, isUnordered));
+  });
+}
+
+static Run chooseCompare(const Match &match, Instruction &i, std::string &) {
+  if (!setComparison(match, i)) {
+    return nullptr;
+  }
+  return i.type.bits == 32 ? Run(runCompare<float>) : Run(runCompare<double>);
+}
+
+void mlir::jfa::emu::registerFloat(OpcodeTable &table) {
+  const char *single = "{.rn|.rz|.rm|.rp}{.ftz}{.sat}.f32";
+  const char *wide = "{.rn|.rz|.rm|.rp}.f64";
+  for (const char *pattern : {single, wide}) {
+    table.add("add", {pattern, "d s s", chooseArithmetic<Op::Add>});
+    table.add("sub", {pattern, "d s s", chooseArithmetic<Op::Sub>});
+    table.add("mul", {pattern, "d s s", chooseArithmetic<Op::Mul>});
+    table.add("fma", {pattern, "d s s s", chooseArithmetic<Op::Fma>});
+    table.add("mad", {pattern, "d s s s", chooseArithmetic<Op::Fma>});
+  }
+  for (const char *pattern :
+       {"(.rn|.rz|.rm|.rp){.ftz}.f32", "(.rn|.rz|.rm|.rp).f64",
+        "(.approx|.full){.ftz}.f32"}) {
+    table.add("div", {pattern, "d s s", chooseArithmetic<Op::Div>});
+  }
+  for (const char *pattern :
+       {"(.rn|.rz|.rm|.rp){.ftz}.f32", "(.rn|.rz|.rm|.rp).f64"}) {
+    table.add("sqrt", {pattern, "d s", chooseArithmetic<Op::Sqrt>});
+  }
+  const char *approximate = ".approx{.ftz}.f32";
+  addApproximation<Approximation::Rcp>(table, "rcp", approximate);
+  addApproximation<Approximation::Rcp>(table, "rcp", ".rn{.ftz}.f32");
+  addApproximation<Approximation::Rsqrt>(table, "rsqrt", approximate);
+  addApproximation<Approximation::Sqrt>(table, "sqrt", approximate);
+  addApproximation<Approximation::Lg2>(table, "lg2", approximate);
+  addApproximation<Approximation::Ex2>(table, "ex2", approximate);
+  addApproximation<Approximation::Sin>(table, "sin", approximate);
+  addApproximation<Approximation::Cos>(table, "cos", approximate);
+  addApproximation<Approximation::Tanh>(table, "tanh", ".approx.f32");
+  for (const char *pattern : {"{.ftz}{.NaN}.f32", ".f64"}) {
+    table.add("min", {pattern, "d s s", chooseExtreme<false>});
+    table.add("max", {pattern, "d s s", chooseExtreme<true>});
+    table.add("neg", {pattern, "d s", chooseSign<true>});
+    table.add("abs", {pattern, "d s", chooseSign<false>});
+  }
+  table.add("setp", {"(.eq|.ne|.lt|.le|.gt|.ge|.equ|.neu|.ltu|.leu|.gtu|.geu|"
+                     ".num|.nan){.and|.or|.xor}{.ftz}(.f32|.f64)",
+                     "dp s s sp?", chooseCompare});
+}

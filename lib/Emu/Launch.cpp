@@ -1,0 +1,106 @@
+//===- Launch.cpp - Runs the clusters of a grid -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "jfa/Emu/Launch.h"
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::emu;
+
+static uint64_t product(const std::array<uint32_t, 3> &extents) {
+  return uint64_t(extents[0]) * extents[1] * extents[2];
+}
+
+std::string emu::checkLaunch(const Code &code, const LaunchShape &shape) {
+  uint64_t threads = product(shape.block);
+  if (threads == 0 || threads > 1024) {
+    return "expected 1 to 1024 threads, but got " + std::to_string(threads);
+  }
+  const Function &function = *code.function;
+  for (unsigned i = 0; i < 3 && function.isExactThreads; ++i) {
+    if (function.threads[i] != shape.block[i]) {
+      return "expected the threads that '.reqntid' names";
+    }
+  }
+  if (product(shape.cluster) == 0 || product(shape.cluster) > 16) {
+    return "expected 1 to 16 CTAs of a cluster";
+  }
+  for (unsigned i = 0; i < 3; ++i) {
+    if (shape.grid[i] > (1u << 20) || shape.grid[i] % shape.cluster[i] != 0) {
+      return "expected a grid of whole clusters";
+    }
+  }
+  uint64_t bytes = code.sharedBytes - kSharedBase + shape.dynamicShared;
+  if (bytes > 227 * 1024) {
+    return "expected at most 232448 bytes of shared memory (sm_90a), but got " +
+           std::to_string(bytes);
+  }
+  uint64_t registers =
+      uint64_t(code.numRegisters) * 256 * threads * product(shape.cluster) / 32;
+  return registers < (uint64_t(1) << 32) ? ""
+                                         : "expected a kernel with fewer "
+                                           "registers";
+}
+
+uint64_t emu::launch(
+    const Code &code, const LaunchShape &shape,
+    std::vector<uint8_t> &parameters, GlobalMemory &global,
+    const MachineOptions &options, sim::Schedule &schedule, sim::Report &report,
+    llvm::function_ref<void(uint32_t cluster, uint32_t clusters)> progress) {
+  uint64_t steps = 0;
+  auto clusters = uint32_t(product(shape.grid) / product(shape.cluster));
+  uint32_t number = 0;
+  for (uint32_t z = 0; z < shape.grid[2]; z += shape.cluster[2]) {
+    for (uint32_t y = 0; y < shape.grid[1]; y += shape.cluster[1]) {
+      for (uint32_t x = 0; x < shape.grid[0]; x += shape.cluster[0]) {
+        if (progress) {
+          progress(number++, clusters);
+        }
+        Machine machine(code, shape, {x, y, z}, parameters, global, options,
+                        report);
+        machine.run(schedule);
+        steps += machine.getSteps();
+        if (!report.empty()) {
+          return steps;
+        }
+      }
+    }
+  }
+  return steps;
+}
+
+/// Where in the source the instruction of a line comes from.
+static std::string getSource(const Code &code, uint32_t line) {
+  for (const Instruction &instruction : code.instructions) {
+    if (instruction.line != line) {
+      continue;
+    }
+    const Statement &statement =
+        code.function->statements[instruction.statement];
+    auto file = code.module->files.find(statement.file);
+    if (statement.sourceLine == 0 || file == code.module->files.end()) {
+      return "";
+    }
+    return " [" + file->second + ":" + std::to_string(statement.sourceLine) +
+           ":" + std::to_string(statement.sourceColumn) + "]";
+  }
+  return "";
+}
+
+std::string emu::describe(const sim::Finding &finding, const Code &code,
+                          const std::string &file) {
+  auto place = [&](uint32_t line) {
+    return file + ":" + std::to_string(line) + ": ";
+  };
+  std::string text = place(finding.site) +
+                     "error: " + sim::getName(finding.fault) + ": " +
+                     finding.text + getSource(code, finding.site) + "\n";
+  for (const sim::Note &note : finding.notes) {
+    text += place(note.site) + "note: " + note.text +
+            getSource(code, note.site) + "\n";
+  }
+  return text;
+}

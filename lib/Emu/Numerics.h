@@ -1,0 +1,49 @@
+//===- Numerics.h - How the hardware rounds -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_LIB_EMU_NUMERICS_H
+#define JFA_LIB_EMU_NUMERICS_H
+
+#include "jfa/Emu/Module.h"
+
+namespace mlir::jfa::emu {
+
+/// A floating-point format of at most 32 bits.
+struct Format {
+  unsigned exponentBits, fractionBits;
+  /// Bits of the largest number, of a NaN, and of infinity if there is one.
+  uint32_t largest, nan;
+  bool hasInfinity;
+
+  int getBias() const { return (1 << (exponentBits - 1)) - 1; }
+};
+
+extern const Format kF16, kBF16, kE4M3, kE5M2, kTF32;
+/// The format of `.bf16` or `.bf16x2`; f16 for others.
+const Format &getFormat(Type type);
+
+enum class Rounding { Nearest, Zero };
+
+/// Rounds. What is too large becomes infinity, or the largest number if that is
+/// asked for or if the format has no infinity.
+uint32_t encode(const Format &format, double value, Rounding rounding,
+                bool saturate = false);
+double decode(const Format &format, uint32_t bits);
+
+float flushSubnormal(float value);
+
+/// `ex2.approx{.ftz}.f32`: as measured on an H200, bit for bit, or fast.
+float ex2(float value, bool flushes, bool isExact);
+
+/// One element of wgmma: a sum of `count` products and of `c`, as an H200
+/// rounds it. The formats of a and b have 8 to 32 bits.
+uint32_t wgmmaExact(const Format &format, unsigned count, const uint32_t *a,
+                    const uint32_t *b, uint32_t c, bool hasC, bool isF16);
+
+} // namespace mlir::jfa::emu
+
+#endif // JFA_LIB_EMU_NUMERICS_H

@@ -1,0 +1,47 @@
+//===- Options.h - The command line of jfa-emu -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_TOOLS_JFA_EMU_OPTIONS_H
+#define JFA_TOOLS_JFA_EMU_OPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mlir::jfa::emu {
+
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+
+struct Options {
+  std::string file, manifest, kernel;
+  NamedTexts arguments, outputs;
+  std::vector<std::string> prints;
+
+  /// Of attention kernels; the lengths are those of the keys.
+  std::optional<std::vector<int64_t>> lengths;
+  std::optional<int64_t> qLength;
+  int64_t heads = 1;
+  std::optional<int64_t> kvHeads;
+  bool broadcastQuery = false, causal = false;
+
+  uint64_t seed = 0;
+  std::vector<int64_t> grid, block;
+  std::optional<int64_t> sharedBytes, maxInstructions;
+  std::string schedule = "eager", numerics = "fast";
+  bool parseOnly = false, help = false;
+};
+
+/// Returns what is wrong with the command line, or nothing.
+std::string parseOptions(int argc, char **argv, Options &options);
+
+extern const char *const kHelp;
+
+} // namespace mlir::jfa::emu
+
+#endif // JFA_TOOLS_JFA_EMU_OPTIONS_H

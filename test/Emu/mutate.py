@@ -51,6 +51,17 @@ def flip_descriptor(bits):
                    lambda m: f"{m[1]}{m[2]}{int(m[3]) ^ bits}")
 
 
+def split_products(text):
+    """The lines of PTX, those that hold all instructions of a product as one each."""
+    lines = []
+    for line in text.splitlines():
+        if "wgmma.mma_async" in line:
+            lines += re.findall(r"[^;]*;|[^;]+$", line)
+        else:
+            lines.append(line)
+    return lines
+
+
 ARRIVE = r"^\s*mbarrier\.arrive\.shared"
 EXPECT = r"^\s*mbarrier\.arrive\.expect_tx"
 WAIT = r"mbarrier\.try_wait"
@@ -74,14 +85,14 @@ MUTATIONS = {
     "drop wgmma.wait_group": drop(r"wgmma\.wait_group"),
     "wait for one group less": replace(
         r"(wgmma\.wait_group\S+ )(\d)", lambda m: m[1] + str(int(m[2]) + 1)),
-    "drop a product": drop(r"^\s*wgmma\.mma_async|accumulate;.*wgmma"),
+    "drop a product": drop(r"^\s*wgmma\.mma_async"),
     "scale-d the other way": replace(
-        r"setp\.ne\.b32 (p|accumulate), ([01]), 0",
+        r"setp\.ne\.b32 (keep|all), ([01]), 0",
         lambda m: f"setp.ne.b32 {m[1]}, {1 - int(m[2])}, 0"),
-    "negate A": replace(r"(wgmma\.mma.*\b(?:p|accumulate), +)1,", r"\1-1,"),
+    "negate A": replace(r"(wgmma\.mma.*\b(?:keep|all), +)1,", r"\1-1,"),
     "transpose the other way": replace(
-        r"(wgmma\.mma.*, *)([01]); *(\}?)$",
-        lambda m: f"{m[1]}{1 - int(m[2])}; {m[3]}"),
+        r"(wgmma\.mma.*, *)([01]);$",
+        lambda m: f"{m[1]}{1 - int(m[2])};"),
     "other swizzle": flip_descriptor(3 << 62),
     "other stride": flip_descriptor(1 << 34),
     "other start": flip_descriptor(2),
@@ -129,7 +140,7 @@ def main():
     parser.add_argument("kernel")
     parser.add_argument("arguments", nargs="*")
     options = parser.parse_args()
-    lines = open(options.kernel).read().splitlines()
+    lines = split_products(open(options.kernel).read())
     total = killed = 0
     survivors = []
     print("| mutation | mutants | killed | by |\n|---|---|---|---|")

@@ -47,7 +47,8 @@ def main(path):
     check("local_slice", y[896:], [value(row + 8, c) for row, c in places])
 
 
-if sys.argv[1] == "--make":
-    make(sys.argv[2])
-else:
-    main(sys.argv[1])
+if __name__ == "__main__":
+    if sys.argv[1] == "--make":
+        make(sys.argv[2])
+    else:
+        main(sys.argv[1])

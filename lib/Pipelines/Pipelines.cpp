@@ -56,7 +56,12 @@ void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
   verify.enabled = options.verifyProtocol;
   kernels.addPass(sim::createVerifyProtocolPass(verify));
   manager.addPass(createConvertTLXToNVVMPass());
-  addCleanup(manager);
+  // One visit of each op folds what the lowering left; there are no blocks yet.
+  GreedyRewriteConfig once;
+  once.setMaxIterations(1).setRegionSimplificationLevel(
+      GreedySimplifyRegionLevel::Disabled);
+  manager.addPass(createCanonicalizerPass(once));
+  manager.addPass(createCSEPass());
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());

@@ -160,6 +160,8 @@ std::string Attention::bind(const AttentionProblem &newProblem,
                             std::vector<Value> &arguments) {
   problem = newProblem;
   arrays = &newArrays;
+  // They are large, and growing the vector would copy them.
+  arrays->reserve(kNumArrays);
   if (std::string error = checkProgram(program); !error.empty()) {
     return error;
   }

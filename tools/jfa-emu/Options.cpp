@@ -7,14 +7,8 @@
 
 #include "Options.h"
 
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <functional>
-#include <map>
-
 using namespace mlir::jfa::emu;
-using llvm::StringRef;
+using namespace mlir::jfa::sim;
 
 const char *const mlir::jfa::emu::kHelp =
     R"(USAGE: jfa-emu FILE.ptx [options]
@@ -52,124 +46,55 @@ Any kernel:
 Exit codes: 0 right, 1 wrong values, 2 violation, 3 bad usage.
 )";
 
-static bool parseNumber(StringRef text, int64_t &number) {
-  return !text.getAsInteger(10, number) && number >= 0 &&
-         number <= (int64_t(1) << 24);
-}
-
-static bool parseNumbers(StringRef text, std::vector<int64_t> &numbers) {
-  llvm::SmallVector<StringRef> parts;
-  text.split(parts, ',', -1, /*KeepEmpty=*/false);
-  for (StringRef part : parts) {
-    if (!parseNumber(part, numbers.emplace_back())) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool parseNamed(StringRef text, NamedTexts &texts) {
-  auto [name, value] = text.split('=');
-  texts.emplace_back(name.str(), value.str());
-  return !name.empty() && !value.empty();
-}
-
-using Reader = std::function<bool(StringRef)>;
-
-static std::map<std::string, Reader> getReaders(Options &options) {
-  auto text = [](std::string &to) -> Reader {
-    return [&to](StringRef value) {
-      to = value.str();
-      return !value.empty();
-    };
+static std::map<std::string, OptionReader> getReaders(Options &options) {
+  auto numbers = [](std::vector<int64_t> &to) -> OptionReader {
+    return {"one to three numbers", [&to](const std::string &value) {
+              return parseNumbers(value, to) && to.size() <= 3;
+            }};
   };
-  auto number = [](auto &to) -> Reader {
-    return [&to](StringRef value) {
-      int64_t parsed = 0;
-      bool isGood = parseNumber(value, parsed);
-      to = parsed;
-      return isGood;
-    };
-  };
-  auto numbers = [](std::vector<int64_t> &to) -> Reader {
-    return [&to](StringRef value) {
-      return parseNumbers(value, to) && to.size() <= 3;
-    };
-  };
-  return {
-      {"--manifest", text(options.manifest)},
-      {"--kernel", text(options.kernel)},
-      {"--schedule", text(options.schedule)},
-      {"--numerics",
-       [&](StringRef value) {
-         options.numerics = value.str();
-         return value == "fast" || value == "exact";
-       }},
-      {"--grid", numbers(options.grid)},
-      {"--block", numbers(options.block)},
-      {"--shared", number(options.sharedBytes)},
-      {"--max-instructions", number(options.maxInstructions)},
-      {"--seed", number(options.seed)},
-      {"--q-len", number(options.qLength)},
-      {"--heads", number(options.heads)},
-      {"--kv-heads", number(options.kvHeads)},
-      {"--lengths",
-       [&](StringRef value) {
-         return parseNumbers(value, options.lengths.emplace());
-       }},
-      {"--arg",
-       [&](StringRef value) { return parseNamed(value, options.arguments); }},
-      {"--out",
-       [&](StringRef value) { return parseNamed(value, options.outputs); }},
-      {"--print", [&](StringRef value) {
-         options.prints.push_back(value.str());
-         return true;
-       }}};
+  return {{"--manifest", readText(options.manifest)},
+          {"--kernel", readText(options.kernel)},
+          {"--schedule", readText(options.schedule)},
+          {"--numerics",
+           {"fast or exact",
+            [&](const std::string &value) {
+              options.numerics = value;
+              return value == "fast" || value == "exact";
+            }}},
+          {"--grid", numbers(options.grid)},
+          {"--block", numbers(options.block)},
+          {"--shared", readNumber(options.sharedBytes, 0)},
+          {"--max-instructions", readNumber(options.maxInstructions, 0)},
+          {"--seed", readNumber(options.seed, 0)},
+          {"--q-len", readNumber(options.qLength, 0)},
+          {"--heads", readNumber(options.heads, 1)},
+          {"--kv-heads", readNumber(options.kvHeads, 1)},
+          {"--lengths",
+           {"numbers separated by commas",
+            [&](const std::string &value) {
+              return parseNumbers(value, options.lengths.emplace());
+            }}},
+          {"--arg", readNamed(options.arguments)},
+          {"--out", readNamed(options.outputs)},
+          {"--print", {"a name", [&](const std::string &value) {
+                         options.prints.push_back(value);
+                         return !value.empty();
+                       }}}};
 }
 
 std::string mlir::jfa::emu::parseOptions(int argc, char **argv,
                                          Options &options) {
-  std::map<std::string, Reader> readers = getReaders(options);
+  std::map<std::string, OptionReader> readers = getReaders(options);
   std::map<std::string, bool *> flags = {
       {"--broadcast-q", &options.broadcastQuery},
       {"--causal", &options.causal},
       {"--parse", &options.parseOnly},
       {"--help", &options.help},
       {"-h", &options.help}};
-  for (int i = 1; i < argc; ++i) {
-    std::string argument = argv[i];
-    if (auto flag = flags.find(argument); flag != flags.end()) {
-      *flag->second = true;
-      continue;
-    }
-    if (argument[0] != '-') {
-      if (!options.file.empty()) {
-        return "expected one file, but got '" + argument + "' too";
-      }
-      options.file = argument;
-      continue;
-    }
-    size_t equals = argument.find('=');
-    std::string name = argument.substr(0, equals);
-    auto reader = readers.find(name);
-    if (reader == readers.end()) {
-      return "unknown option '" + argument + "'";
-    }
-    bool isNext = equals == std::string::npos;
-    if (isNext && i + 1 == argc) {
-      return "expected a value after '" + name + "'";
-    }
-    std::string value = isNext ? argv[++i] : argument.substr(equals + 1);
-    if (!reader->second(value)) {
-      return "expected another value for '" + name + "', but got '" + value +
-             "'";
-    }
+  std::string problem =
+      readCommandLine(argc, argv, readers, flags, options.file);
+  if (!problem.empty()) {
+    return problem;
   }
-  if (options.file.empty() && !options.help) {
-    return "expected a file of PTX";
-  }
-  if (options.heads < 1 || options.kvHeads.value_or(1) < 1) {
-    return "expected at least one head";
-  }
-  return "";
+  return options.file.empty() && !options.help ? "expected a file of PTX" : "";
 }

@@ -8,15 +8,13 @@
 #ifndef JFA_TOOLS_JFA_EMU_OPTIONS_H
 #define JFA_TOOLS_JFA_EMU_OPTIONS_H
 
-#include <cstdint>
+#include "../jfa-sim/CommandLine.h"
+
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace mlir::jfa::emu {
 
-using NamedTexts = std::vector<std::pair<std::string, std::string>>;
+using sim::NamedTexts;
 
 struct Options {
   std::string file, manifest, kernel;

@@ -7,10 +7,6 @@
 
 #include "Options.h"
 
-#include <functional>
-#include <map>
-#include <sstream>
-
 using namespace mlir::jfa::sim;
 
 const char *const mlir::jfa::sim::kHelp =
@@ -48,77 +44,19 @@ Any kernel:
 Exit codes: 0 right, 1 wrong values, 2 protocol violation, 3 bad usage.
 )";
 
-static bool parseNumber(const std::string &text, int64_t &number) {
-  if (text.empty() || text.size() > 18 ||
-      text.find_first_not_of("0123456789") != std::string::npos) {
-    return false;
-  }
-  number = std::stoll(text);
-  return true;
-}
-
-static bool parseNumbers(const std::string &text,
-                         std::vector<int64_t> &numbers) {
-  std::istringstream stream(text);
-  std::string part;
-  while (std::getline(stream, part, ',')) {
-    if (!parseNumber(part, numbers.emplace_back()) ||
-        numbers.back() > (int64_t(1) << 24)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool parseNamed(const std::string &text, NamedTexts &texts) {
-  size_t at = text.find('=');
-  if (at == std::string::npos || at == 0) {
-    return false;
-  }
-  texts.emplace_back(text.substr(0, at), text.substr(at + 1));
-  return true;
-}
-
-namespace {
-/// An option that takes a value: what it expects and how it is read.
-struct Reader {
-  const char *expected;
-  std::function<bool(const std::string &)> read;
-};
-} // namespace
-
-static std::map<std::string, Reader> getReaders(Options &options) {
-  auto number = [](auto &to, int64_t least) -> Reader {
-    return {"a number", [&to, least](const std::string &text) {
-              int64_t value = 0;
-              bool isNumber = parseNumber(text, value) && value >= least &&
-                              value <= (int64_t(1) << 24);
-              to = value;
-              return isNumber;
-            }};
-  };
-  auto text = [](std::string &to) -> Reader {
-    return {"a text", [&to](const std::string &value) {
-              to = value;
-              return !value.empty();
-            }};
-  };
-  auto named = [](NamedTexts &to) -> Reader {
-    return {"NAME=VALUE",
-            [&to](const std::string &value) { return parseNamed(value, to); }};
-  };
+static std::map<std::string, OptionReader> getReaders(Options &options) {
   return {
-      {"-D", named(options.bindings)},
-      {"--arg", named(options.arguments)},
-      {"--out", named(options.outputs)},
-      {"--kernel", text(options.kernel)},
-      {"--schedule", text(options.schedule)},
-      {"--trace", text(options.trace)},
-      {"--grid", number(options.grid, 1)},
-      {"--q-len", number(options.qLength, 0)},
-      {"--heads", number(options.heads, 1)},
-      {"--kv-heads", number(options.kvHeads, 1)},
-      {"--seed", number(options.seed, 0)},
+      {"-D", readNamed(options.bindings)},
+      {"--arg", readNamed(options.arguments)},
+      {"--out", readNamed(options.outputs)},
+      {"--kernel", readText(options.kernel)},
+      {"--schedule", readText(options.schedule)},
+      {"--trace", readText(options.trace)},
+      {"--grid", readNumber(options.grid, 1)},
+      {"--q-len", readNumber(options.qLength, 0)},
+      {"--heads", readNumber(options.heads, 1)},
+      {"--kv-heads", readNumber(options.kvHeads, 1)},
+      {"--seed", readNumber(options.seed, 0)},
       {"--lengths",
        {"numbers separated by commas",
         [&](const std::string &value) {
@@ -162,7 +100,7 @@ static std::string check(const Options &options) {
 
 std::string mlir::jfa::sim::parseOptions(int argc, char **argv,
                                          Options &options) {
-  std::map<std::string, Reader> readers = getReaders(options);
+  std::map<std::string, OptionReader> readers = getReaders(options);
   std::map<std::string, bool *> flags = {
       {"--broadcast-q", &options.broadcastQuery},
       {"--causal", &options.causal},
@@ -170,35 +108,10 @@ std::string mlir::jfa::sim::parseOptions(int argc, char **argv,
       {"--verify", &options.verify},
       {"--help", &options.help},
       {"-h", &options.help}};
-  for (int i = 1; i < argc; ++i) {
-    std::string argument = argv[i];
-    if (auto flag = flags.find(argument); flag != flags.end()) {
-      *flag->second = true;
-      continue;
-    }
-    if (argument[0] != '-' || argument == "-") {
-      if (!options.file.empty()) {
-        return "expected one file, but got '" + argument + "' too";
-      }
-      options.file = argument;
-      continue;
-    }
-    size_t equals = argument.find('=');
-    std::string name = argument.substr(0, equals);
-    auto reader = readers.find(name);
-    if (reader == readers.end()) {
-      return "unknown option '" + argument + "'";
-    }
-    bool isNext = equals == std::string::npos;
-    if (isNext && i + 1 == argc) {
-      return "expected " + std::string(reader->second.expected) + " after '" +
-             name + "'";
-    }
-    std::string value = isNext ? argv[++i] : argument.substr(equals + 1);
-    if (!reader->second.read(value)) {
-      return "expected " + std::string(reader->second.expected) + " for '" +
-             name + "', but got '" + value + "'";
-    }
+  std::string problem =
+      readCommandLine(argc, argv, readers, flags, options.file);
+  if (!problem.empty()) {
+    return problem;
   }
   return options.help ? "" : check(options);
 }

@@ -8,15 +8,11 @@
 #ifndef JFA_TOOLS_JFA_SIM_OPTIONS_H
 #define JFA_TOOLS_JFA_SIM_OPTIONS_H
 
-#include <cstdint>
+#include "CommandLine.h"
+
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 namespace mlir::jfa::sim {
-
-using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 struct Options {
   std::string file;

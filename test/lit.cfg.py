@@ -21,6 +21,9 @@ config.environment["PATH"] = os.pathsep.join(
     [config.jfa_tools_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
 )
 config.substitutions.append(("%python", sys.executable))
+# `%exits CODE COMMAND...` checks a command's exit code.
+exits = os.path.join(config.test_source_root, "Inputs", "exits.py")
+config.substitutions.append(("%exits", f"{sys.executable} {exits}"))
 # For tests that set PATH.
 config.substitutions.append(
     ("%jfa-opt", os.path.join(config.jfa_tools_dir, "jfa-opt"))

@@ -19,30 +19,9 @@ import subprocess
 import sys
 import tempfile
 
-
-def replace(pattern, by):
-    """Mutates every line that matches."""
-
-    def mutate(lines):
-        for i, line in enumerate(lines):
-            if re.search(pattern, line):
-                new = re.sub(pattern, by, line, count=1)
-                if new != line:
-                    yield i, lines[:i] + [new] + lines[i + 1:]
-
-    return mutate
-
-
-def drop(pattern):
-    return lambda lines: (
-        (i, lines[:i] + lines[i + 1:]) for i, line in enumerate(lines)
-        if re.search(pattern, line))
-
-
-def twice(pattern):
-    return lambda lines: (
-        (i, lines[:i + 1] + [line] + lines[i + 1:])
-        for i, line in enumerate(lines) if re.search(pattern, line))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                                "..", "Inputs"))
+from mutations import double, drop, replace
 
 
 def flip_descriptor(bits):
@@ -67,7 +46,7 @@ EXPECT = r"^\s*mbarrier\.arrive\.expect_tx"
 WAIT = r"mbarrier\.try_wait"
 MUTATIONS = {
     "drop an arrive": drop(ARRIVE),
-    "double an arrive": twice(ARRIVE),
+    "double an arrive": double(ARRIVE),
     "drop an expect_tx": drop(EXPECT),
     "expect half of the bytes": replace(
         r"mov\.b32 (\t?%r\d+), (16384|32768);",

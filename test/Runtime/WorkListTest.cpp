@@ -101,19 +101,23 @@ std::vector<int32_t> randomOffsets(std::mt19937 &random, int64_t count) {
   }
   return offsets;
 }
+
+/// Makes a list of sequences of random lengths, and checks it.
+void expectRandomListIsGood(std::mt19937 &random, int64_t count) {
+  std::vector<int32_t> q = randomOffsets(random, count);
+  std::vector<int32_t> k = randomOffsets(random, count);
+  Sequences sequences = {count, q.data(), k.data(), 0, 0};
+  WorkShape shape = makeShape(random() % 2 == 0, 1 + int64_t(random() % 160));
+  WorkList list = makeList(sequences, shape);
+  expectComplete(sequences, shape, list);
+  expectBalanced(sequences, shape, list);
+}
 } // namespace
 
 TEST(WorkList, RandomDistributionsAreCompleteAndBalanced) {
   std::mt19937 random(1);
   for (int trial = 0; trial < 10000; ++trial) {
-    auto count = int64_t(random() % 40);
-    std::vector<int32_t> q = randomOffsets(random, count);
-    std::vector<int32_t> k = randomOffsets(random, count);
-    Sequences sequences = {count, q.data(), k.data(), 0, 0};
-    WorkShape shape = makeShape(random() % 2 == 0, 1 + int64_t(random() % 160));
-    WorkList list = makeList(sequences, shape);
-    expectComplete(sequences, shape, list);
-    expectBalanced(sequences, shape, list);
+    expectRandomListIsGood(random, int64_t(random() % 40));
     if (HasFatalFailure()) {
       FAIL() << "in trial " << trial;
     }
@@ -136,14 +140,7 @@ TEST(WorkList, LongListsOfAnyKindAreCompleteAndBalanced) {
   // the turns has to be searched after all.
   std::mt19937 random(3);
   for (int trial = 0; trial < 200; ++trial) {
-    auto count = int64_t(3000 + random() % 3000);
-    std::vector<int32_t> q = randomOffsets(random, count);
-    std::vector<int32_t> k = randomOffsets(random, count);
-    Sequences sequences = {count, q.data(), k.data(), 0, 0};
-    WorkShape shape = makeShape(random() % 2 == 0, 1 + int64_t(random() % 160));
-    WorkList list = makeList(sequences, shape);
-    expectComplete(sequences, shape, list);
-    expectBalanced(sequences, shape, list);
+    expectRandomListIsGood(random, int64_t(3000 + random() % 3000));
     if (HasFatalFailure()) {
       FAIL() << "in trial " << trial;
     }

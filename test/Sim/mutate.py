@@ -21,29 +21,9 @@ import subprocess
 import sys
 import tempfile
 
-
-def replace(pattern, by):
-    """Mutates every line that matches."""
-
-    def mutate(lines):
-        for i, line in enumerate(lines):
-            if re.search(pattern, line):
-                new = re.sub(pattern, by, line, count=1)
-                yield i, lines[:i] + [new] + lines[i + 1:]
-
-    return mutate
-
-
-def drop(pattern):
-    return lambda lines: (
-        (i, lines[:i] + lines[i + 1:]) for i, line in enumerate(lines)
-        if re.search(pattern, line))
-
-
-def double(pattern):
-    return lambda lines: (
-        (i, lines[:i] + [line, line] + lines[i + 1:])
-        for i, line in enumerate(lines) if re.search(pattern, line))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)),
+                                "..", "Inputs"))
+from mutations import double, drop, replace
 
 
 def swap(pattern):

@@ -103,7 +103,8 @@ private:
 
 /// Leaves out passes of the code generator that take a tenth of its time and
 /// change nothing of a kernel but the numbers of its registers: MLIR and
-/// `optimize` have found equal expressions, machine CSE finds what arises later.
+/// `optimize` have found equal expressions, machine CSE finds what arises
+/// later.
 class PassGate : public llvm::OptPassGate {
 public:
   bool isEnabled() const override { return true; }

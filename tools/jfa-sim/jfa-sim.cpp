@@ -73,10 +73,10 @@ static LogicalResult prepare(ModuleOp module, const Options &options) {
   PassManager manager(module.getContext());
   PipelineOptions pipeline;
   pipeline.bindings.assign(options.bindings.begin(), options.bindings.end());
-  if (options.causal) {
+  if (options.attention.causal) {
     pipeline.bindings.emplace_back("CAUSAL", "true");
   }
-  if (options.broadcastQuery) {
+  if (options.attention.broadcastQuery) {
     pipeline.bindings.emplace_back("BROADCAST_QUERY", "true");
   }
   buildSpecializePipeline(manager, pipeline);
@@ -116,16 +116,7 @@ static tlx::KernelOp findKernel(ModuleOp module, const Options &options,
 static std::string bindAttention(const Options &options,
                                  const Simulation &simulation,
                                  Attention &attention, Launch &launch) {
-  AttentionProblem problem;
-  problem.kLengths = *options.lengths;
-  problem.qLengths = problem.kLengths;
-  if (options.qLength) {
-    problem.qLengths.assign(problem.kLengths.size(), *options.qLength);
-  }
-  problem.heads = options.heads;
-  problem.kvHeads = options.kvHeads.value_or(options.heads);
-  problem.causal = options.causal;
-  problem.broadcastQuery = options.broadcastQuery;
+  AttentionProblem problem = options.attention.makeProblem();
   problem.seed = options.seed;
   problem.maxCtas = options.grid.value_or(3);
   problem.values = !options.orderOnly;
@@ -286,8 +277,9 @@ static int simulate(const Options &options, const Simulation &simulation) {
   launch.strictProxy = options.strictProxy;
   Attention attention;
   std::string error =
-      options.lengths ? bindAttention(options, simulation, attention, launch)
-                      : bindAny(options, simulation, launch);
+      options.attention.lengths
+          ? bindAttention(options, simulation, attention, launch)
+          : bindAny(options, simulation, launch);
   if (!error.empty()) {
     return fail(error);
   }
@@ -315,7 +307,7 @@ static int simulate(const Options &options, const Simulation &simulation) {
   if (error = writeOutputs(options, simulation, launch); !error.empty()) {
     return fail(error);
   }
-  if (options.lengths && !checkAttention(attention, launch.arrays)) {
+  if (options.attention.lengths && !checkAttention(attention, launch.arrays)) {
     return kWrongValues;
   }
   return kRight;
@@ -328,7 +320,7 @@ int main(int argc, char **argv) {
     return fail(error);
   }
   if (options.help) {
-    std::fputs(kHelp, stdout);
+    std::fputs(getHelp().c_str(), stdout);
     return kRight;
   }
   DialectRegistry registry;

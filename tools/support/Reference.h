@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef JFA_TOOLS_JFA_SIM_REFERENCE_H
-#define JFA_TOOLS_JFA_SIM_REFERENCE_H
+#ifndef JFA_TOOLS_SUPPORT_REFERENCE_H
+#define JFA_TOOLS_SUPPORT_REFERENCE_H
 
 #include "jfa/Sim/Attention.h"
 
@@ -18,4 +18,4 @@ bool checkAttention(const Attention &attention, std::vector<GlobalArray> &run);
 
 } // namespace mlir::jfa::sim
 
-#endif // JFA_TOOLS_JFA_SIM_REFERENCE_H
+#endif // JFA_TOOLS_SUPPORT_REFERENCE_H

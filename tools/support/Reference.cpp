@@ -7,7 +7,7 @@
 
 #include "Reference.h"
 
-#include "../../lib/Runtime/ReferenceAttention.h"
+#include "Runtime/ReferenceAttention.h"
 
 #include <algorithm>
 #include <cmath>

@@ -179,8 +179,8 @@ static LogicalResult buildStore(tlx::LocalStoreOp op, ProgramBuilder &builder) {
       return;
     }
     const Tile &value = *task[tile].tile;
-    machine.getShared().store(view, geometry->transposed ? *transpose(value)
-                                                         : value);
+    machine.getShared().store(view,
+                              geometry->transposed ? *transpose(value) : value);
   });
   return success();
 }

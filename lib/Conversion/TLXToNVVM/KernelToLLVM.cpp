@@ -159,8 +159,8 @@ static void buildDispatch(LoweringBuilder &b, AsyncTasksOp tasks,
   SmallVector<int64_t> ends, groupEnds;
   SmallVector<size_t> groups;
   for (size_t i = 0; i < all.size(); ++i) {
-    bool shares = all[i].getRegistersAttr() &&
-                  placement.slots[i].firstThread % 128 != 0;
+    bool shares =
+        all[i].getRegistersAttr() && placement.slots[i].firstThread % 128 != 0;
     ends.push_back(i + 1 == all.size() ? placement.numThreads
                                        : placement.slots[i + 1].firstThread);
     if (!shares) {
@@ -173,11 +173,11 @@ static void buildDispatch(LoweringBuilder &b, AsyncTasksOp tasks,
     size_t begin = groups[group];
     size_t end = group + 1 == groups.size() ? all.size() : groups[group + 1];
     buildRegisterBudget(b, all[begin], placement.launchRegisters);
-    buildBranches(
-        b, warp, ArrayRef(ends).slice(begin, end - begin), [&](size_t i) {
-          buildTask(b, all[begin + i], warp, placement.slots[begin + i],
-                    ends[begin + i]);
-        });
+    buildBranches(b, warp, ArrayRef(ends).slice(begin, end - begin),
+                  [&](size_t i) {
+                    buildTask(b, all[begin + i], warp,
+                              placement.slots[begin + i], ends[begin + i]);
+                  });
   });
 }
 

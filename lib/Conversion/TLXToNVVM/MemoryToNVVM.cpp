@@ -54,8 +54,8 @@ public:
     }
     // The swizzle looks at bits below this, so that what is added above them
     // may be added afterwards, where the instruction holds it.
-    int64_t far = layout.swizzleBytes ? bytes / kPatternBytes * kPatternBytes
-                                      : bytes;
+    int64_t far =
+        layout.swizzleBytes ? bytes / kPatternBytes * kPatternBytes : bytes;
     Value &near = swizzledStarts[bytes - far];
     if (!near) {
       near = swizzled(b.addConstant(start, bytes - far));
@@ -239,15 +239,15 @@ struct LocalLoadLowering
     SmallVector<Value> scalars;
     for (int64_t i = 0, end = getLayout(tile).getNumRegisters(); i < end;
          i += length) {
-      Value pointer = address.get(
-          getRegisterOffset(getLayout(tile), tile.getRank(), i));
+      Value pointer =
+          address.get(getRegisterOffset(getLayout(tile), tile.getRank(), i));
       if (length == 1) {
         scalars.push_back(b.create<LLVM::LoadOp>(element, pointer));
         continue;
       }
-      Value vector = b.create<LLVM::LoadOp>(
-          VectorType::get(length, element), pointer,
-          /*alignment=*/length * layout->elementBytes);
+      Value vector =
+          b.create<LLVM::LoadOp>(VectorType::get(length, element), pointer,
+                                 /*alignment=*/length * layout->elementBytes);
       for (int64_t lane = 0; lane < length; ++lane) {
         scalars.push_back(
             b.create<LLVM::ExtractElementOp>(vector, b.i32(lane)));
@@ -284,9 +284,8 @@ private:
   static bool canStoreMatrices(RankedTensorType tile,
                                const SharedLayout &layout,
                                const TaskThreads &task) {
-    return isPacked(tile) && tile.getRank() == 2 &&
-           layout.swizzleBytes >= 32 && tile.getDimSize(1) % 16 == 0 &&
-           task.threadsPerReplica % 128 == 0 &&
+    return isPacked(tile) && tile.getRank() == 2 && layout.swizzleBytes >= 32 &&
+           tile.getDimSize(1) % 16 == 0 && task.threadsPerReplica % 128 == 0 &&
            tile.getDimSize(0) == task.threadsPerReplica / 2 &&
            getLayout(tile) == getAccumulatorLayout(tile.getContext(),
                                                    tile.getShape(),
@@ -304,8 +303,7 @@ private:
     Value lane = b.remConstant(thread, 32);
     Value firstRow = b.mulConstant(b.divConstant(thread, 32), 16);
     Value line = b.remConstant(lane, 8);
-    Value rowHalf =
-        b.mulConstant(b.remConstant(b.divConstant(lane, 8), 2), 8);
+    Value rowHalf = b.mulConstant(b.remConstant(b.divConstant(lane, 8), 2), 8);
     Value columnHalf = b.mulConstant(b.divConstant(lane, 16), 8);
     bool transposed = buffer.getTransposed();
     Value row = b.add(firstRow, rowHalf), column = columnHalf;
@@ -320,11 +318,11 @@ private:
       for (Value pair : registers.slice(group * 4, 4)) {
         matrices.push_back(b.create<LLVM::BitcastOp>(i32, pair));
       }
-      b.create<NVVM::StMatrixOp>(
-          address.get({0, group * 16}), matrices,
-          transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
-          NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
-          NVVM::LdStMatrixEltType::B16);
+      b.create<NVVM::StMatrixOp>(address.get({0, group * 16}), matrices,
+                                 transposed ? NVVM::MMALayout::col
+                                            : NVVM::MMALayout::row,
+                                 NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
+                                 NVVM::LdStMatrixEltType::B16);
     }
   }
 
@@ -343,8 +341,8 @@ private:
     int64_t length = getVectorLength(buffer, tile, layout);
     SmallVector<Value> scalars = unpackTile(b, tile, registers);
     for (size_t i = 0; i < scalars.size(); i += length) {
-      Value pointer = address.get(
-          getRegisterOffset(getLayout(tile), tile.getRank(), i));
+      Value pointer =
+          address.get(getRegisterOffset(getLayout(tile), tile.getRank(), i));
       if (length == 1) {
         b.create<LLVM::StoreOp>(scalars[i], pointer);
         continue;

@@ -373,8 +373,8 @@ FailureOr<TaskPlacement> AsyncTasksOp::getPlacement() {
     activeEnd = begin + active;
     int64_t end = budgeted ? llvm::alignTo(activeEnd, 128) : activeEnd;
     placement.slots.push_back({begin, warps * 32, active, replicas});
-    registers += std::max<int64_t>(end - placement.numThreads, 0) *
-                 budget.value_or(0);
+    registers +=
+        std::max<int64_t>(end - placement.numThreads, 0) * budget.value_or(0);
     placement.numThreads = end;
     before = task;
   }

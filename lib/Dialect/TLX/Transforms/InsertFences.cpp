@@ -55,9 +55,11 @@ static bool writesResource(Operation *op) {
 }
 
 // Besides the barrier made for it, everything that starts or awaits groups of
-// stores lets threads meet.
+// stores does, and a named barrier, which opens once all threads of those who
+// wait are there.
 bool tlx::letsThreadsMeet(Operation *op) {
-  return isa<TaskBarrierOp>(op) || writesResource<StoreGroupResource>(op);
+  return isa<TaskBarrierOp, NamedBarrierWaitOp>(op) ||
+         writesResource<StoreGroupResource>(op);
 }
 
 bool tlx::isRelease(Operation *op) {

@@ -198,7 +198,9 @@ def TLX_LocalStoreOp : TLX_Op<"local_store", [
   let description = [{
     Every thread writes its elements, through the generic proxy. Before TMA or
     the matrix units read them, each writing thread needs
-    `tlx.fence_async_shared`, which `tlx-insert-fences` adds.
+    `tlx.fence_async_shared`, which `tlx-insert-fences` adds. 16-bit tiles that
+    lie as accumulators do are stored by `stmatrix`, into transposed views by
+    its `.trans` form (PTX ISA 9.7.15.5.16).
 
     Into tensor memory each thread writes a row, or an equal part of one, as it
     would read it (`tcgen05.st.32x32b`, PTX ISA 9.7.16.8). The write is done

@@ -34,6 +34,7 @@ static LogicalResult lowerOps(KernelOp kernel) {
   populateBarrierToNVVMPatterns(converter, patterns);
   populateTMAToNVVMPatterns(converter, patterns);
   populateMMAToNVVMPatterns(converter, patterns);
+  populateTensorMemoryToNVVMPatterns(converter, patterns);
   populateTileToNVVMPatterns(converter, patterns);
   populateElementwiseToNVVMPatterns(converter, patterns);
 
@@ -64,6 +65,7 @@ struct ConvertTLXToNVVM
       }
       prepareBarriers(kernel);
       prepareDots(kernel);
+      prepareTensorMemory(kernel);
       if (failed(lowerOps(kernel)) || failed(lowerKernelToLLVM(kernel))) {
         return signalPassFailure();
       }

@@ -153,10 +153,11 @@ static MemDescType transpose(MemDescType type) {
 
 LogicalResult LocalTransOp::verify() {
   MemDescType source = getSource().getType();
-  if (source.getRank() != 2 || source.isInTensorMemory()) {
-    return emitOpError("expected a tile of 2 dimensions in shared memory, but "
-                       "got ")
-           << source;
+  if (source.getRank() != 2) {
+    return emitOpError("expected a tile of 2 dimensions, but got ") << source;
+  }
+  if (source.isInTensorMemory()) {
+    return emitOpError("expected a tile in shared memory, but got ") << source;
   }
   return verifyViewType(*this, transpose(source), getView().getType());
 }

@@ -300,7 +300,7 @@ static void setOffsets(KernelOp kernel, ArrayRef<Reservation> reservations) {
     for (Operation *op : reservation.ops) {
       // Properties of different ops, all called `offset`; what belongs to the
       // kernel itself is the address of its tensor memory.
-      op->setAttr(op == kernel ? kTensorAddressAttr : StringRef("offset"),
+      op->setAttr(op == kernel ? StringRef(kTensorAddressAttr) : "offset",
                   Builder(op).getI64IntegerAttr(reservation.offset));
     }
   }

@@ -9,8 +9,6 @@
 
 #include "jfa/Dialect/TLX/IR/TensorMemory.h"
 
-#include "jfa/Dialect/TLX/IR/TensorMemory.h"
-
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;

@@ -59,8 +59,8 @@ static LogicalResult verifyTarget(TargetOpInterface op, StringRef arch) {
   InFlightDiagnostic diag = op->emitOpError("expected an architecture with ")
                             << info.name << " (" << llvm::join(info.archs, ", ")
                             << "), but got " << arch;
-  bool isOld = arch < info.archs.front();
-  if (isOld || llvm::is_contained(kBlackwell, arch)) {
+  if (llvm::is_contained(kHopper, arch) ||
+      llvm::is_contained(kBlackwell, arch)) {
     diag << "; it has " << info.instead;
   }
   return diag;

@@ -18,8 +18,8 @@ using namespace mlir::jfa::sim;
 // Agents
 //===----------------------------------------------------------------------===//
 
-// Replica t of T is agent t; its products, which complete in order, are agent
-// T + t; its stores are agents 2 T + t where they read and 3 T + t where they
+// Replica t of T is agent t; its products, which complete in order, be it in
+// registers or in tensor memory, are agent T + t; its stores are agents 2 T + t where they read and 3 T + t where they
 // write. Copies into shared memory complete in any order: each is an agent of
 // its own, from 4 T on, which a later one may be again if it starts after the
 // end of the former is known.
@@ -36,6 +36,7 @@ uint32_t Machine::allocateCopyAgent(const Knowledge &knowledge) {
 }
 
 Knowledge &Machine::know(Task &task) {
+  task.knowledge.ordered.advance({task.index, task.time});
   task.knowledge.happened.advance({task.index, task.time});
   return task.knowledge;
 }
@@ -57,7 +58,8 @@ Machine::Machine(const Program &program, std::vector<GlobalArray> &arrays,
                  const std::vector<Value> &values,
                  const MachineOptions &options, Report &report)
     : program(program), arrays(arrays), options(options), report(report),
-      shared(program.sharedBytes), initial(program.numSlots) {
+      shared(program.sharedBytes), tensor(program.tensorColumns),
+      initial(program.numSlots) {
   shared.history.isStrict = options.strictProxy;
   for (GlobalArray &array : arrays) {
     array.history.isStrict = options.strictProxy;
@@ -276,6 +278,17 @@ void Machine::checkEnd() {
          "the kernel ends while " + explain.barrier(barrier) +
              " is in the middle of a phase: " + explain.state(barrier),
          notes);
+  }
+  for (const Task &owner : tasks) {
+    const AsyncRef &dot = owner.tensorDot;
+    bool known = !dot || llvm::any_of(tasks, [&](const Task &task) {
+      return task.knowledge.happened.covers(dot->epoch);
+    });
+    if (!known) {
+      fail(Fault::Unwaited, dot->site,
+           "the kernel may end before this product is done: nobody waits for "
+           "an mbarrier that a tlx.tcgen05_commit after it arrives at");
+    }
   }
   for (const AsyncRef &copy : copies) {
     bool known = llvm::any_of(tasks, [&](const Task &task) {

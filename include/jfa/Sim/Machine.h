@@ -17,6 +17,7 @@
 #include "jfa/Sim/Barrier.h"
 #include "jfa/Sim/Memory.h"
 #include "jfa/Sim/Program.h"
+#include "jfa/Sim/TensorMemory.h"
 
 #include <array>
 #include <deque>
@@ -62,7 +63,8 @@ struct AsyncOp : llvm::RefCountedBase<AsyncOp> {
 };
 
 /// Where an operation takes its place.
-enum class Queue { None, Dots, Stores };
+/// (Products in tensor memory are waited for at mbarriers only.)
+enum class Queue { None, Dots, TensorDots, Stores };
 
 /// What a task waits for.
 struct Condition {
@@ -105,6 +107,8 @@ struct Task {
   Knowledge knowledge;
   Condition waiting;
   std::deque<AsyncRef> dots, stores;
+  /// The newest product in tensor memory, and the newest that or commit.
+  AsyncRef tensorDot, tensorOp;
   std::deque<Release> releases;
   bool isFinished = false;
 };
@@ -151,8 +155,13 @@ public:
   uint64_t getNamedGeneration(int64_t id) const {
     return named[size_t(id)].generation;
   }
+  /// The products that `op` comes after are done.
+  void commit(AsyncOp &op, int64_t barrier);
   /// Makes the task's own writes visible to the async proxy.
   void fence(Task &task);
+  /// Fences of tensor memory before and after a synchronisation.
+  void fenceTensorBefore(Task &task);
+  void fenceTensorAfter(Task &task);
 
   /// Puts an operation in flight.
   AsyncRef issue(Task &task, Queue queue,
@@ -162,6 +171,11 @@ public:
   bool access(Task &task, const View &view, bool isWrite);
   bool access(AsyncOp &op, const View &view, bool isWrite);
   SharedMemory &getShared() { return shared; }
+
+  /// Accesses to tensor memory; false, with a finding, if out of bounds.
+  bool access(Task &task, const TensorView &view, bool isWrite);
+  bool access(AsyncOp &op, const TensorView &view, bool isWrite);
+  TensorMemory &getTensor() { return tensor; }
 
   GlobalArray &getArray(int64_t number) { return arrays[size_t(number)]; }
   /// Accesses to elements [begin, end) of an array.
@@ -182,6 +196,8 @@ private:
   void acquire(Task &task);
   void finish(Task &task);
   void tick(Task &task, std::string release);
+  void checkSeen(const MBarrier &barrier, const Knowledge &knowledge,
+                 uint32_t task, Site site);
   void completed(MBarrier &barrier, Site site);
   void checkEnd();
   uint32_t allocateCopyAgent(const Knowledge &knowledge);
@@ -189,6 +205,8 @@ private:
   std::string getName(const Access &access) const;
   bool recordShared(const Access &access, const Knowledge &knowledge,
                     const View &view);
+  bool recordTensor(const Access &access, const Knowledge &knowledge,
+                    const TensorView &view);
   bool recordGlobal(const Access &access, const Knowledge &knowledge,
                     int64_t array, int64_t begin, int64_t end);
 
@@ -197,6 +215,7 @@ private:
   MachineOptions options;
   Report &report;
   SharedMemory shared;
+  TensorMemory tensor;
   std::vector<MBarrier> barriers;
   std::array<NamedBarrier, 16> named;
   std::vector<Task> tasks;

@@ -269,23 +269,26 @@ bool Machine::recordTensor(const Access &access, const Knowledge &knowledge,
       },
       [&] {
         fail(Fault::NeverWritten, access.site,
-             getName(access) + " reads " + name +
-                 ", which nobody has written");
+             getName(access) + " reads " + name + ", which nobody has written");
       });
   return true;
 }
 
 bool Machine::access(Task &task, const TensorView &view, bool isWrite) {
-  Access access{{task.index, task.time}, task.site, task.index, options.cta,
-                isWrite,
-                /*isAsync=*/false,
-                /*isReduction=*/false,
-                /*isTensor=*/true};
+  Access access{
+      {task.index, task.time}, task.site, task.index, options.cta, isWrite,
+      /*isAsync=*/false,
+      /*isReduction=*/false,
+      /*isTensor=*/true};
   return recordTensor(access, know(task), view);
 }
 
 bool Machine::access(AsyncOp &op, const TensorView &view, bool isWrite) {
-  Access access{op.epoch, op.site, op.task, options.cta, isWrite,
+  Access access{op.epoch,
+                op.site,
+                op.task,
+                options.cta,
+                isWrite,
                 /*isAsync=*/true,
                 /*isReduction=*/false,
                 /*isTensor=*/true};

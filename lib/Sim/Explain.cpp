@@ -129,11 +129,11 @@ Finding Explain::conflict(const Conflict &conflict, const Access &later,
                    "orders that after the " +
                    (earlier.isWrite ? "write" : "read");
     finding.notes.push_back(
-        {earlier.site, task(earlier.task) +
-                           " needs tlx.tcgen05_fence before its release"});
+        {earlier.site,
+         task(earlier.task) + " needs tlx.tcgen05_fence before its release"});
     finding.notes.push_back(
-        {later.site, task(later.task) +
-                         " needs tlx.tcgen05_fence after its wait"});
+        {later.site,
+         task(later.task) + " needs tlx.tcgen05_fence after its wait"});
     return finding;
   }
   if (conflict.fault == Fault::MissingFence) {

@@ -19,10 +19,10 @@ using namespace mlir::jfa::sim;
 //===----------------------------------------------------------------------===//
 
 // Replica t of T is agent t; its products, which complete in order, be it in
-// registers or in tensor memory, are agent T + t; its stores are agents 2 T + t where they read and 3 T + t where they
-// write. Copies into shared memory complete in any order: each is an agent of
-// its own, from 4 T on, which a later one may be again if it starts after the
-// end of the former is known.
+// registers or in tensor memory, are agent T + t; its stores are agents 2 T + t
+// where they read and 3 T + t where they write. Copies into shared memory
+// complete in any order: each is an agent of its own, from 4 T on, which a
+// later one may be again if it starts after the end of the former is known.
 
 uint32_t Machine::allocateCopyAgent(const Knowledge &knowledge) {
   auto first = uint32_t(4 * tasks.size());

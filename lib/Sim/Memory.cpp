@@ -64,7 +64,8 @@ static std::optional<Fault> checkTensor(const Access &earlier,
     // A thread waits for its loads and for each product of a queue the next
     // one, but stores are done only with the fence.
     bool isLoadOfStore = !later.isAsync && earlier.isWrite && !later.isWrite;
-    isOrdered = !isLoadOfStore || knowledge.tensorReleased.covers(earlier.epoch);
+    isOrdered =
+        !isLoadOfStore || knowledge.tensorReleased.covers(earlier.epoch);
   }
   return isOrdered ? std::nullopt : std::optional(Fault::MissingFence);
 }

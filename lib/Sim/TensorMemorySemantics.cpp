@@ -1,4 +1,5 @@
-//===- TensorMemorySemantics.cpp - Tensor memory in the simulator -*- C++ -*-===//
+//===- TensorMemorySemantics.cpp - Tensor memory in the simulator -*- C++
+//-*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -42,15 +43,14 @@ static TensorView at(const TensorView &tile, const sim::Value &value) {
 LogicalResult sim::buildTensorAlloc(tlx::LocalAllocOp op,
                                     ProgramBuilder &builder) {
   std::optional<int64_t> offset = op.getOffset();
-  FailureOr<int64_t> columns =
-      tlx::getTensorColumns(op.getBuffer().getType());
+  FailureOr<int64_t> columns = tlx::getTensorColumns(op.getBuffer().getType());
   if (!offset || failed(columns)) {
     return op.emitOpError("expected buffers to be placed before a kernel is "
                           "simulated (tlx-allocate-memory)");
   }
-  builder.getProgram().tensorBuffers.push_back(
-      {getSourceName(op, "the buffer"), *offset, *offset + *columns,
-       builder.getSite(op)});
+  builder.getProgram().tensorBuffers.push_back({getSourceName(op, "the buffer"),
+                                                *offset, *offset + *columns,
+                                                builder.getSite(op)});
   Slot buffer = builder.getSlot(op.getBuffer());
   builder.append(op, [buffer, offset](Machine &, Task &task) {
     task[buffer].integer = *offset;
@@ -128,8 +128,8 @@ LogicalResult sim::buildTensorLoad(tlx::LocalLoadOp op,
     if (machine.computesValues()) {
       task[result].tile =
           isInside ? machine.getTensor().load(view)
-                   : TileRef(new Tile(view.kind, {TensorMemory::kLanes,
-                                                  view.columns}));
+                   : TileRef(new Tile(view.kind,
+                                      {TensorMemory::kLanes, view.columns}));
     }
   });
   return success();
@@ -137,8 +137,7 @@ LogicalResult sim::buildTensorLoad(tlx::LocalLoadOp op,
 
 LogicalResult sim::buildTensorStore(tlx::LocalStoreOp op,
                                     ProgramBuilder &builder) {
-  FailureOr<TensorView> tile =
-      getTensorTile(op, op.getDestination().getType());
+  FailureOr<TensorView> tile = getTensorTile(op, op.getDestination().getType());
   if (failed(tile)) {
     return failure();
   }
@@ -227,12 +226,11 @@ static TileRef readTensor(Machine &machine, AsyncOp &op,
     return nullptr;
   }
   return isInside ? machine.getTensor().load(view)
-                  : TileRef(new Tile(view.kind, {TensorMemory::kLanes,
-                                                 view.columns}));
+                  : TileRef(new Tile(view.kind,
+                                     {TensorMemory::kLanes, view.columns}));
 }
 
-LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op,
-                                  ProgramBuilder &builder) {
+LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
   FailureOr<TensorProduct> product = getProduct(op, builder);
   if (failed(product)) {
     return failure();
@@ -247,10 +245,10 @@ LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op,
       TileRef b = readShared(on, self, p.sharedB, right);
       TileRef c = adds ? readTensor(on, self, sums) : nullptr;
       if (on.access(self, sums, /*isWrite=*/true) && on.computesValues()) {
-        on.getTensor().store(
-            sums, *multiply(*a, p.sharedA && p.sharedA->transposed, *b,
-                            p.sharedB.transposed, c.get(), p.extents.m,
-                            p.extents.k, p.extents.n));
+        on.getTensor().store(sums,
+                             *multiply(*a, p.sharedA && p.sharedA->transposed,
+                                       *b, p.sharedB.transposed, c.get(),
+                                       p.extents.m, p.extents.k, p.extents.n));
       }
     };
     task.tensorDot = machine.issue(task, Queue::TensorDots, {compute});
@@ -283,8 +281,7 @@ static LogicalResult buildFence(tlx::Tcgen05FenceOp op,
                                 ProgramBuilder &builder) {
   bool isBefore = op.getKind() == tlx::Tcgen05FenceKind::Before;
   builder.append(op, [=](Machine &machine, Task &task) {
-    isBefore ? machine.fenceTensorBefore(task)
-             : machine.fenceTensorAfter(task);
+    isBefore ? machine.fenceTensorBefore(task) : machine.fenceTensorAfter(task);
   });
   return success();
 }

@@ -369,8 +369,8 @@ static LogicalResult buildGlobalStore(tlx::GlobalStoreOp op,
 }
 
 /// Whether any element is true. Warps may differ in it; here the task has one
-/// answer, which every warp may get. Where values are not known, what depends on
-/// it is done.
+/// answer, which every warp may get. Where values are not known, what depends
+/// on it is done.
 static LogicalResult buildVoteAny(tlx::VoteAnyOp op, ProgramBuilder &builder) {
   Slot from = builder.getSlot(op.getSource());
   Slot to = builder.getSlot(op.getResult());

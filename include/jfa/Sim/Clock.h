@@ -58,13 +58,14 @@ private:
 /// proxy (PTX ISA 8.6): a generic write becomes so when its own thread executes
 /// a proxy fence, and that knowledge travels with the thread's releases.
 ///
-/// A commit says that what it comes after is over, but publishes nothing else of
-/// what its issuer knew. That has happened all the same: `ordered` is what has,
-/// whether or not it may be relied on in memory.
+/// A commit says that what it comes after is over, but publishes nothing else
+/// of what its issuer knew. That has happened all the same: `ordered` is what
+/// has, whether or not it may be relied on in memory.
 ///
-/// Tensor memory has an order of its own (PTX ISA 9.7.16.6): a thread's accesses
-/// are released by its fence before a synchronisation, which travels alike, and
-/// ordered before those of another thread by that one's fence after it.
+/// Tensor memory has an order of its own (PTX ISA 9.7.16.6): a thread's
+/// accesses are released by its fence before a synchronisation, which travels
+/// alike, and ordered before those of another thread by that one's fence after
+/// it.
 struct Knowledge {
   Clock ordered;
   Clock happened;

@@ -106,8 +106,7 @@ static LogicalResult checkTensorMemory(LocalAllocOp alloc) {
            << kMinTensorColumns << " to " << kTensorColumns << ", but got "
            << count;
   }
-  FailureOr<int64_t> columns =
-      getTensorColumns(alloc.getBuffer().getType());
+  FailureOr<int64_t> columns = getTensorColumns(alloc.getBuffer().getType());
   if (failed(columns) || *columns > count ||
       *alloc.getOffset() > static_cast<uint64_t>(count - *columns)) {
     return alloc.emitOpError("expected to end within the ")
@@ -230,8 +229,8 @@ static LogicalResult checkVote(VoteAnyOp vote) {
       if (effects) {
         effects.getEffects(instances);
       }
-      bool synchronises = llvm::any_of(
-          instances, [](const MemoryEffects::EffectInstance &it) {
+      bool synchronises =
+          llvm::any_of(instances, [](const MemoryEffects::EffectInstance &it) {
             return isa<MemoryEffects::Write>(it.getEffect()) &&
                    it.getResource() == BarrierResource::get();
           });

@@ -63,10 +63,9 @@ void tlx::prepareTensorMemory(KernelOp kernel) {
   LoweringBuilder b(builder, kernel.getLoc());
   b.guarded(b.equals(b.uniformWarp(), 0), [&] {
     Value slot = b.sharedAddress(getInteger(kernel, kTensorAddressAttr));
-    b.create<NVVM::Tcgen05AllocOp>(b.sharedPointer(slot),
-                                   b.i32(getInteger(kernel,
-                                                    kTensorColumnsAttr)),
-                                   NVVM::CTAGroupKind::CTA_1);
+    b.create<NVVM::Tcgen05AllocOp>(
+        b.sharedPointer(slot), b.i32(getInteger(kernel, kTensorColumnsAttr)),
+        NVVM::CTAGroupKind::CTA_1);
     b.create<NVVM::Tcgen05RelinquishAllocPermitOp>(NVVM::CTAGroupKind::CTA_1);
   });
   buildTensorBarrier(b);
@@ -118,8 +117,8 @@ struct TensorViewLowering : public LoweringPattern<LocalViewOp> {
     if (!op.getView().getType().isInTensorMemory()) {
       return failure(); // In shared memory.
     }
-    Value columns = b.mulConstant(adaptor.getIndex(),
-                                  *getTensorTileColumns(op.getView().getType()));
+    Value columns = b.mulConstant(
+        adaptor.getIndex(), *getTensorTileColumns(op.getView().getType()));
     return SmallVector<Value>{b.add(adaptor.getSource(), columns)};
   }
 };
@@ -150,8 +149,8 @@ static Value getPartAddress(LoweringBuilder &b, Value buffer,
                             RankedTensorType tile, const TaskThreads &task) {
   constexpr int64_t kLanesMask = 96; // 32 for each warp of a warpgroup
   Value lanes = b.create<arith::AndIOp>(b.threadId(), b.i32(kLanesMask));
-  Value address = b.add(
-      buffer, b.create<arith::ShLIOp>(lanes, b.i32(kTensorLaneShift)));
+  Value address =
+      b.add(buffer, b.create<arith::ShLIOp>(lanes, b.i32(kTensorLaneShift)));
   if (task.threadsPerReplica == kTensorLanes) {
     return address;
   }
@@ -230,10 +229,10 @@ struct TensorDotLowering
       lhs = *left;
     }
     b.guarded(b.isLeader(task), [&] {
-      Value accumulate = op.getAccumulate()
-                             ? adaptor.getAccumulate().front()
-                             : b.create<arith::ConstantOp>(
-                                   b.builder.getBoolAttr(false));
+      Value accumulate =
+          op.getAccumulate()
+              ? adaptor.getAccumulate().front()
+              : b.create<arith::ConstantOp>(b.builder.getBoolAttr(false));
       buildSteps(b, op, lhs, *rhs, adaptor.getA().front(),
                  adaptor.getB().front(), adaptor.getC().front(), accumulate);
     });
@@ -260,8 +259,8 @@ private:
     for (int64_t k = 0; k < extents.k; k += kDepth) {
       Value factor =
           lhs ? advanceDescriptor(b, left, lhs->getOffset(0, k))
-              : tensorPointer(
-                    b, b.addConstant(left, k / kDepth * kDepthColumns));
+              : tensorPointer(b,
+                              b.addConstant(left, k / kDepth * kDepthColumns));
       b.create<NVVM::Tcgen05MMAOp>(
           NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
           NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, target,

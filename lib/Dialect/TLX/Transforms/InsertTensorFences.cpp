@@ -72,23 +72,27 @@ static bool mayShareColumns(Value a, Value b) {
 
 namespace {
 struct TensorFenceAnalysis {
+  /// Whether threads of different warpgroups share rows: then one may access
+  /// what another one has.
+  bool sharesRows;
+
   struct State {
-    /// Whether this thread has accessed tensor memory since its last fence
-    /// before a synchronisation, and what it has written.
-    bool accessed = false;
-    llvm::SmallSetVector<Value, 4> written;
+    /// What this thread has read and written since its last fence before a
+    /// synchronisation.
+    llvm::SmallSetVector<Value, 4> read, written;
     /// Whether it has synchronised since its last fence after it.
     bool acquired = false;
 
     bool join(const State &other) {
-      bool changed = (other.accessed && !accessed) ||
-                     (other.acquired && !acquired) ||
-                     !llvm::set_is_subset(other.written, written);
-      accessed |= other.accessed;
-      acquired |= other.acquired;
+      size_t before = read.size() + written.size();
+      read.insert(other.read.begin(), other.read.end());
       written.insert(other.written.begin(), other.written.end());
+      bool changed = read.size() + written.size() != before ||
+                     (other.acquired && !acquired);
+      acquired |= other.acquired;
       return changed;
     }
+    bool hasAccesses() const { return !read.empty() || !written.empty(); }
   };
 
   void step(Operation *op, State &state, bool insert) {
@@ -101,21 +105,15 @@ struct TensorFenceAnalysis {
       return access.proxy != Proxy::Tensor;
     });
     bool isProduct = isa<AsyncOpInterface>(op);
-    // A thread waits for its loads at once, for its stores with the fence.
-    bool meetsOwn = llvm::any_of(accesses, [&](const BufferAccess &access) {
-      return !access.isWrite && llvm::any_of(state.written, [&](Value written) {
-        return mayShareColumns(written, access.buffer->get());
-      });
-    });
-    if (!accesses.empty() && isProduct && state.accessed) {
-      // One thread issues it, so all others have to have come this far.
+    if (needsOtherThreads(accesses, isProduct, state)) {
       addFence(op, Tcgen05FenceKind::Before, state, insert);
       if (insert) {
         OpBuilder builder(op);
         TaskBarrierOp::create(builder, op->getLoc());
       }
       state.acquired = true;
-    } else if ((isRelease(op) && state.accessed) || meetsOwn) {
+    } else if ((isRelease(op) && state.hasAccesses()) ||
+               readsOwnWrites(accesses, state)) {
       addFence(op, Tcgen05FenceKind::Before, state, insert);
     }
     if (!accesses.empty() && state.acquired) {
@@ -123,20 +121,47 @@ struct TensorFenceAnalysis {
     }
     state.acquired |= isAcquire(op);
     for (const BufferAccess &access : accesses) {
-      state.accessed |= !isProduct;
-      if (access.isWrite && !isProduct) {
-        state.written.insert(access.buffer->get());
+      if (!isProduct) {
+        (access.isWrite ? state.written : state.read)
+            .insert(access.buffer->get());
       }
     }
   }
 
 private:
+  static bool meets(const BufferAccess &access,
+                    const llvm::SmallSetVector<Value, 4> &buffers) {
+    return llvm::any_of(buffers, [&](Value buffer) {
+      return mayShareColumns(buffer, access.buffer->get());
+    });
+  }
+
+  /// One thread starts a product, so all others have to have come this far.
+  bool needsOtherThreads(ArrayRef<BufferAccess> accesses, bool isProduct,
+                         const State &state) const {
+    if (isProduct) {
+      return !accesses.empty() && state.hasAccesses();
+    }
+    return sharesRows && llvm::any_of(accesses, [&](const BufferAccess &it) {
+             return meets(it, state.written) ||
+                    (it.isWrite && meets(it, state.read));
+           });
+  }
+
+  /// A thread waits for its loads at once, for its stores with the fence.
+  static bool readsOwnWrites(ArrayRef<BufferAccess> accesses,
+                             const State &state) {
+    return llvm::any_of(accesses, [&](const BufferAccess &it) {
+      return !it.isWrite && meets(it, state.written);
+    });
+  }
+
   static void apply(Tcgen05FenceKind kind, State &state) {
     if (kind == Tcgen05FenceKind::After) {
       state.acquired = false;
       return;
     }
-    state.accessed = false;
+    state.read.clear();
     state.written.clear();
   }
 
@@ -152,7 +177,7 @@ private:
 } // namespace
 
 void tlx::insertTensorFences(AsyncTaskOp task) {
-  TensorFenceAnalysis analysis;
+  TensorFenceAnalysis analysis{task.getNumWarps() > 4};
   TensorFenceAnalysis::State state;
   ForwardWalk<TensorFenceAnalysis>(analysis).run(task.getBody(), state,
                                                  /*insert=*/true);

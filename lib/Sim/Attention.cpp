@@ -51,6 +51,7 @@ std::string Attention::checkProgram(const Program &program) {
   blockM = q->box.front();
   dim = q->box.back();
   element = q->element;
+  clusterSize = program.clusterSize;
   if (problem.heads % problem.kvHeads != 0) {
     return "expected '--heads' to be a multiple of '--kv-heads'";
   }
@@ -128,10 +129,15 @@ std::string Attention::makeItems() {
   std::vector<int32_t> keys(kStarts.begin(), kStarts.end());
   runtime::Sequences sequences{int64_t(problem.kLengths.size()), queries.data(),
                                keys.data(), 0, 0};
-  runtime::WorkShape shape{blockM,          blockN,
-                           problem.causal,  problem.heads,
-                           problem.kvHeads, 2 * dim * getBytes(element),
-                           problem.maxCtas};
+  // A cluster takes the tiles of its CTAs as one.
+  int64_t cluster = clusterSize;
+  runtime::WorkShape shape{blockM * cluster,
+                           blockN,
+                           problem.causal,
+                           problem.heads,
+                           problem.kvHeads,
+                           2 * dim * getBytes(element),
+                           std::max<int64_t>(1, problem.maxCtas / cluster)};
   runtime::WorkList work;
   if (problem.balances) {
     runtime::Status status = runtime::makeWorkList(sequences, shape, work);
@@ -141,7 +147,7 @@ std::string Attention::makeItems() {
   } else {
     listInOrder(sequences, shape, work);
   }
-  ctas = int64_t(work.starts.size()) - 1;
+  ctas = (int64_t(work.starts.size()) - 1) * cluster;
   std::vector<int64_t> list;
   for (const runtime::WorkItem &item : work.items) {
     list.insert(list.end(), {item.sequence, item.row, item.head, 0});

@@ -140,7 +140,7 @@ static LogicalResult buildLoad(tlx::LocalLoadOp op, ProgramBuilder &builder) {
     if (!machine.computesValues()) {
       return;
     }
-    task[tile].tile = isInside ? machine.getShared().load(view, shape)
+    task[tile].tile = isInside ? machine.getShared(task).load(view, shape)
                                : TileRef(new Tile(geometry->kind, shape));
   });
   return success();
@@ -160,7 +160,7 @@ static LogicalResult buildStore(tlx::LocalStoreOp op, ProgramBuilder &builder) {
     View view = getView(*geometry, task[destination]);
     if (machine.access(task, view, /*isWrite=*/true) &&
         machine.computesValues()) {
-      machine.getShared().store(view, *task[tile].tile);
+      machine.getShared(task).store(view, *task[tile].tile);
     }
   });
   return success();

@@ -32,7 +32,7 @@ struct AttentionProblem {
   int64_t maxCtas = 1;
   /// Whether the inputs need values.
   bool values = true;
-  /// Whether the runtime's balancer deals the tiles to CTAs; if not, one CTA
+  /// Whether the runtime's balancer deals the tiles to clusters; if not, one
   /// takes them in order.
   bool balances = true;
 };
@@ -50,7 +50,7 @@ public:
   /// The places of the arrays.
   enum { kQ, kK, kV, kO, kLse, kQOffsets, kKOffsets, kItems, kItemStarts };
   AttentionProblem problem;
-  int64_t dim = 0, blockM = 0, blockN = 1, ctas = 0;
+  int64_t dim = 0, blockM = 0, blockN = 1, clusterSize = 1, ctas = 0;
   int64_t qRows = 0, kRows = 0, oRows = 0;
   ElementKind element = ElementKind::BF16;
   std::vector<int64_t> qStarts, kStarts, oStarts;

@@ -88,7 +88,14 @@ public:
   Status shapeMaps(jfaElementType elementType,
                    const std::array<TensorLayout, kNumTensors> &tensors);
 
-  /// Launches `grid` CTAs. Allocates nothing.
+  /// CTAs of a cluster, 1 without.
+  int64_t getClusterSize() const { return getManifest().cluster[0]; }
+  /// How many clusters to launch so that all run at once; without clusters, how
+  /// many CTAs.
+  Status countWorkers(const Driver &driver, const Gpu &gpu,
+                      int64_t &workers) const;
+
+  /// Launches `grid` clusters. Allocates nothing.
   Status launch(const Driver &driver, int64_t grid,
                 const AttentionArguments &arguments,
                 Driver::Stream stream) const;
@@ -104,6 +111,10 @@ private:
   std::vector<Slot> slots;
   /// Of those tensors that the kernel takes as tensor maps.
   std::array<TensorMapShape, kNumTensors> maps;
+
+  Status checkCluster(const Gpu &gpu) const;
+  LaunchConfig makeConfig(int64_t grid, ClusterAttribute &cluster,
+                          Driver::Stream stream) const;
 };
 
 } // namespace jfa::runtime

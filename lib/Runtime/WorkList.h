@@ -82,6 +82,7 @@ enum class WorkOrder {
 
 /// What decides how much work a tile is, and who shares it.
 struct WorkShape {
+  /// Query rows of a tile: of a cluster, those of all its CTAs.
   int64_t blockM;
   int64_t blockN;
   bool causal;
@@ -89,7 +90,7 @@ struct WorkShape {
   int64_t kvHeads;
   /// Bytes of one key and one value of one head.
   int64_t bytesPerKey;
-  /// Multiprocessors to deal to.
+  /// Multiprocessors, or clusters of them, to deal to.
   int64_t workers;
   WorkOrder order = WorkOrder::Balanced;
 };

@@ -169,6 +169,7 @@ Manifest emu::makeManifest(const Code &code) {
 sim::Program emu::makeProgram(const Manifest &manifest) {
   sim::Program program;
   program.name = manifest.entry;
+  program.clusterSize = manifest.shape.cluster[0];
   for (const ManifestArgument &from : manifest.arguments) {
     sim::Argument argument;
     argument.name = from.name;

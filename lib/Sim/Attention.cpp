@@ -101,6 +101,7 @@ std::string Attention::checkProgram(const Program &program) {
     }
     dim = problem.headDim;
   }
+  clusterSize = program.clusterSize;
   if (problem.heads % problem.kvHeads != 0) {
     return "expected '--heads' to be a multiple of '--kv-heads'";
   }
@@ -213,10 +214,15 @@ std::string Attention::makeItems() {
   std::vector<int32_t> keys(kStarts.begin(), kStarts.end());
   runtime::Sequences sequences{int64_t(problem.kLengths.size()), queries.data(),
                                keys.data(), 0, 0};
-  runtime::WorkShape shape{blockM,          blockN,
-                           problem.causal,  problem.heads,
-                           problem.kvHeads, 2 * dim * getBytes(element),
-                           problem.maxCtas};
+  // A cluster takes the tiles of its CTAs as one.
+  runtime::WorkShape shape{
+      blockM * clusterSize,
+      blockN,
+      problem.causal,
+      problem.heads,
+      problem.kvHeads,
+      2 * dim * getBytes(element),
+      std::max<int64_t>(1, problem.maxCtas / clusterSize)};
   if (part == AttentionPart::Backward) {
     shape.rows = runtime::TileRows::Keys;
     shape.bytesPerRow *= problem.heads / problem.kvHeads;
@@ -240,7 +246,7 @@ std::string Attention::makeItems() {
   } else {
     listInOrder(sequences, shape, work);
   }
-  ctas = int64_t(work.starts.size()) - 1;
+  ctas = (int64_t(work.starts.size()) - 1) * clusterSize;
   std::vector<int64_t> list;
   for (const runtime::WorkItem &item : work.items) {
     list.insert(list.end(), {item.sequence, item.row, item.head, 0});

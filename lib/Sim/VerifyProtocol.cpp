@@ -111,11 +111,12 @@ static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
   return error.empty();
 }
 
-/// Every number of steps alone, then all of them in one CTA, up and down.
+/// Every number of steps alone, then all of them in one cluster, up and down.
 static bool makeAttentionLaunches(tlx::KernelOp kernel,
                                   const Simulation &simulation,
                                   std::vector<Launch> &launches) {
   int64_t maxSteps = getMaxTrips(simulation.program);
+  int64_t cluster = simulation.program.clusterSize;
   // Without offsets all sequences are as long as the first; shared queries are
   // as many for each, and the backward's steps are queries.
   bool isForward =
@@ -125,7 +126,9 @@ static bool makeAttentionLaunches(tlx::KernelOp kernel,
   SmallVector<int64_t> chain;
   for (int64_t count = 0; count <= maxSteps; ++count) {
     SmallVector<int64_t> alone(mayVary ? 1 : 3, count);
-    if (!makeAttention(kernel, simulation, alone, 2, launches.emplace_back())) {
+    // Two items, of which the second has rows for one CTA only.
+    if (!makeAttention(kernel, simulation, alone, cluster + 1,
+                       launches.emplace_back())) {
       return false;
     }
     chain.push_back(count);
@@ -136,7 +139,8 @@ static bool makeAttentionLaunches(tlx::KernelOp kernel,
   for (int64_t count = maxSteps; count >= 0; --count) {
     chain.push_back(count);
   }
-  return makeAttention(kernel, simulation, chain, 1, launches.emplace_back());
+  return makeAttention(kernel, simulation, chain, cluster,
+                       launches.emplace_back());
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,6 +170,7 @@ static std::string findObstacle(tlx::KernelOp kernel,
 
 static void makeLaunch(const Simulation &simulation, ArrayRef<StringRef> counts,
                        int64_t number, int64_t base, Launch &launch) {
+  launch.ctas = simulation.program.clusterSize;
   for (const Argument &argument : simulation.program.arguments) {
     sim::Value &value = launch.arguments.emplace_back();
     if (argument.kind != ArgumentKind::Scalar) {

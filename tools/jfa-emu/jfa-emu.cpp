@@ -59,7 +59,8 @@ static std::string bindAttention(const Options &options, Manifest &manifest,
   problem.causal |= manifest.isCausal;
   problem.headDim = manifest.headDim;
   problem.seed = options.seed;
-  problem.maxCtas = options.grid.empty() ? 3 : options.grid[0];
+  problem.maxCtas =
+      options.grid.empty() ? 3 * manifest.shape.cluster[0] : options.grid[0];
   std::string error = state.attention.bind(problem, makeProgram(manifest),
                                            state.arrays, state.values);
   manifest.shape.grid = {state.attention.getCtas(), 1, 1};

@@ -191,7 +191,8 @@ static std::string bindAttention(const Options &options, const Loaded &loaded,
                                  Attention &attention, Launch &launch) {
   AttentionProblem problem = options.attention.makeProblem();
   problem.seed = options.seed;
-  problem.maxCtas = options.grid.value_or(3);
+  problem.maxCtas =
+      options.grid.value_or(3 * int64_t(simulation.program.clusterSize));
   problem.values = !options.orderOnly;
   problem.headDim = loaded.headDim;
   std::string error = attention.bind(problem, loaded.simulation->program,
@@ -247,7 +248,13 @@ static std::string bindAny(const Options &options, const Simulation &simulation,
       }
     }
   }
-  launch.ctas = uint32_t(options.grid.value_or(1));
+  int64_t size = simulation.program.clusterSize;
+  launch.ctas = uint32_t(options.grid.value_or(size));
+  if (launch.ctas % size != 0) {
+    return "expected '--grid' to be a multiple of " + std::to_string(size) +
+           ", since the kernel's clusters are of so many CTAs, but got " +
+           std::to_string(launch.ctas);
+  }
   return "";
 }
 

@@ -42,7 +42,7 @@ struct AttentionProblem {
   int64_t maxCtas = 1;
   /// Whether the inputs need values.
   bool values = true;
-  /// Whether the runtime's balancer deals the tiles to CTAs; if not, one CTA
+  /// Whether the runtime's balancer deals the tiles to clusters; if not, one
   /// takes them in order.
   bool balances = true;
 };
@@ -80,7 +80,7 @@ public:
   AttentionProblem problem;
   AttentionPart part = AttentionPart::Forward;
   /// `blockM` is the rows of a tile, `blockN` those of a step.
-  int64_t dim = 0, blockM = 0, blockN = 1, ctas = 0;
+  int64_t dim = 0, blockM = 0, blockN = 1, clusterSize = 1, ctas = 0;
   int64_t qRows = 0, kRows = 0, oRows = 0, paddedRows = 0;
   ElementKind element = ElementKind::BF16;
   /// Where sequences begin; `paddedStarts` in `lse_log2` and `delta`.

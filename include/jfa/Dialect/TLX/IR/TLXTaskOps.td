@@ -71,9 +71,10 @@ def TLX_AsyncTasksOp : TLX_Op<"async_tasks", [
     RecursiveMemoryEffects]> {
   let summary = "Split the warps of the CTA into tasks that run concurrently";
   let description = [{
-    Holds only `tlx.async_task`s. Warps are dealt to them in order, every task
-    that has a register budget starting at a warpgroup. It ends when all tasks
-    have ended; nothing runs after it.
+    Holds only `tlx.async_task`s. Warps are dealt to them in order. Tasks with
+    register budgets start at a warpgroup, except that tasks of a few warps with
+    the same budget share one. It ends when all tasks have ended; nothing runs
+    after it.
 
     Constraints:
     1. A kernel has at most one, as its last op.

@@ -81,7 +81,7 @@ def run_all(options):
     passed = failed = skipped = 0
     for function in TESTS:
         for name, body in function():
-            if options.filter and options.filter not in name:
+            if not any(text in name for text in options.filter.split(",")):
                 continue
             try:
                 note = body() or ""
@@ -108,7 +108,8 @@ def main(what, description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--kernels", action="append", default=[],
                         help="a bundle to use first")
-    parser.add_argument("--filter", help="only tests whose name has this")
+    parser.add_argument("--filter", default="", metavar="TEXT[,TEXT...]",
+                        help="only tests whose name has one of these")
     options = parser.parse_args()
     if MISSING:
         print(f"SKIPPED: {what} was not tested: {MISSING}")

@@ -99,9 +99,7 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
     GTEST_SKIP() << "the library was built without kernels";
   }
   size_t expected = 0;
-  for (const char *entry :
-       {"attention_fwd", "attention_bwd_pre", "attention_bwd",
-        "attention_bwd_query", "attention_bwd_post"}) {
+  for (const char *entry : {"attention_fwd"}) {
     for (const std::string &problem : getProblems(entry)) {
       EXPECT_EQ(found[problem], 1) << problem;
       ++expected;

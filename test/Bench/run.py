@@ -431,7 +431,8 @@ class Measuring(unittest.TestCase):
         shape = shapes.Shape("s", "dense", [1000], [1000], 1, 64, False)
         flops = {}
         for side in (sides.FORWARD, sides.BACKWARD):
-            options = types.SimpleNamespace(peers="", rounds=1, side=side)
+            options = types.SimpleNamespace(peers="", rounds=1, side=side,
+                                            parts=False)
             rows = bench.run_shape(shape, options, lambda call: 1.0)
             flops[side.direction] = rows["jfa"]["tflops"]
         self.assertEqual(set(rows), {"jfa", "cudnn"})
@@ -441,7 +442,7 @@ class Measuring(unittest.TestCase):
     def test_a_skewed_shape_beside_its_twin(self):
         bench = self.load_bench()
         shape = shapes.skewed_shapes()[1]
-        options = types.SimpleNamespace(peers="", rounds=3,
+        options = types.SimpleNamespace(peers="", rounds=3, parts=False,
                                         side=sides.FORWARD)
         timer = lambda call: 2.0 if call.name.startswith("equal") else 2.5
         rows = bench.run_shape(shape, options, timer)

@@ -109,11 +109,14 @@ def modes():
             yield (f"jagged {name} heads {heads}", lambda o=options, h=heads:
                    check(Problem("jagged", q_len, k_len, h, lead=37, tail=200,
                                  **o)))
-        for lq in (1, 64, 100, 128, 300, 512):
+        # Up to 128 queries whose heads share no keys have a kernel of their own.
+        for lq, heads in ((1, 4), (64, 4), (100, 4), (128, 4), (128, 2),
+                          (100, 1), (129, 4), (300, 2), (512, 4)):
             k_len = [k for _, k in pairs]
-            yield (f"broadcast {name} Lq {lq}", lambda o=options, n=lq, k=k_len:
-                   check(Problem("broadcast", [n] * len(k), k, (4, 2), lead=5,
-                                 tail=200, **o)))
+            yield (f"broadcast {name} Lq {lq} heads 4/{heads}",
+                   lambda o=options, n=lq, h=heads, k=k_len: check(
+                       Problem("broadcast", [n] * len(k), k, (4, h), lead=5,
+                               tail=200, **o)))
         for q, k in LENGTHS:
             # The bound is a maximum too, which a few numbers leave to chance.
             count = 3 if k > 64 else 32
@@ -219,7 +222,8 @@ def repeatability():
         pairs = with_empties(LENGTHS)
         if mode == "broadcast":
             pairs = [(128, k) for _, k in pairs]
-        problem = Problem(mode, *split(pairs), (4, 2), dim, causal=causal)
+        heads = (4, 4) if mode == "broadcast" else (4, 2)
+        problem = Problem(mode, *split(pairs), heads, dim, causal=causal)
         run = Run(problem, deterministic)
         names = NAMES if deterministic else NAMES[1:]
         if not deterministic:
@@ -257,8 +261,9 @@ def sizes():
                     causal=c, tail=64)))
     yield ("B=1000000", lambda: check(
         Problem("jagged", lengths(10**6, 2), lengths(10**6, 2), (1, 1), 64)))
-    yield ("B=100000 broadcast", lambda: check(
-        Problem("broadcast", [3] * 100000, lengths(100000, 9), (2, 1))))
+    for heads in (1, 2):
+        yield (f"B=100000 broadcast heads 2/{heads}", lambda h=heads: check(
+            Problem("broadcast", [3] * 100000, lengths(100000, 9), (2, h))))
     # 2^31 elements are 4194304 rows of 4 heads of 128.
     long = [2048] * 2100 + [1000, 77]
     some = [0, 1050, 2046, 2047, 2048, 2099, 2100, 2101]

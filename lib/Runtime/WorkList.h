@@ -41,10 +41,12 @@ struct WorkItem {
   /// First row of the tile, counted from the sequence's first.
   int32_t row;
   int32_t head;
-  int32_t reserved;
+  /// How many tiles from `row` on, in lists of runs; otherwise 0.
+  int32_t tiles;
 
   bool operator==(const WorkItem &other) const {
-    return sequence == other.sequence && row == other.row && head == other.head;
+    return sequence == other.sequence && row == other.row &&
+           head == other.head && tiles == other.tiles;
   }
 };
 static_assert(sizeof(WorkItem) == 16, "the kernels read four 32-bit ints");
@@ -142,6 +144,14 @@ int64_t getTileCost(const Sequences &sequences, const WorkShape &shape,
 /// Refuses lists whose items the kernel could not number.
 Status makeWorkList(const Sequences &sequences, const WorkShape &shape,
                     WorkList &list);
+
+/// Makes a list of runs: tiles of keys that follow each other in one sequence,
+/// for a kernel whose workers keep the queries of one head. `blockM` is the
+/// keys of a tile; `workers` run at a time, and there may be more of them than
+/// that: they are as many for each head, so that the last is done as soon as
+/// can be.
+Status makeRunList(const Sequences &sequences, const WorkShape &shape,
+                   WorkList &list);
 
 } // namespace jfa::runtime
 

@@ -68,7 +68,11 @@ std::optional<AttentionPart> sim::getAttentionPart(const Program &program) {
   if (!isMain && !findTensor(program, "o")) {
     return std::nullopt;
   }
-  return isMain ? AttentionPart::Backward : AttentionPart::BackwardPre;
+  if (!isMain) {
+    return AttentionPart::BackwardPre;
+  }
+  return find(program, "heads_per_group") ? AttentionPart::Backward
+                                          : AttentionPart::BackwardQuery;
 }
 
 std::string Attention::checkProgram(const Program &program) {
@@ -80,12 +84,12 @@ std::string Attention::checkProgram(const Program &program) {
   part = *found;
   // The tensors that tiles and steps are cut from.
   const char *tile = part == AttentionPart::Forward       ? "q"
-                     : part == AttentionPart::Backward    ? "k"
+                     : isBackwardMain(part)               ? "k"
                      : part == AttentionPart::BackwardPre ? "o"
                                                           : "dq";
-  const char *step = part == AttentionPart::Forward    ? "k"
-                     : part == AttentionPart::Backward ? "q"
-                                                       : "";
+  const char *step = part == AttentionPart::Forward ? "k"
+                     : isBackwardMain(part)         ? "q"
+                                                    : "";
   const Argument *tiles = findTensor(program, tile);
   blockM = tiles->box.front();
   dim = tiles->box.back();
@@ -102,6 +106,15 @@ std::string Attention::checkProgram(const Program &program) {
     dim = problem.headDim;
   }
   clusterSize = program.clusterSize;
+  bool keepsQueries = part == AttentionPart::BackwardQuery;
+  if (keepsQueries &&
+      (!problem.broadcastQuery || problem.heads != problem.kvHeads ||
+       (!problem.qLengths.empty() &&
+        problem.qLengths[0] > tiles->box.front()))) {
+    return "expected '--broadcast-q', at most " +
+           std::to_string(tiles->box.front()) +
+           " queries and as many '--kv-heads' as '--heads' for this kernel";
+  }
   if (problem.heads % problem.kvHeads != 0) {
     return "expected '--heads' to be a multiple of '--kv-heads'";
   }
@@ -223,7 +236,7 @@ std::string Attention::makeItems() {
       problem.kvHeads,
       2 * dim * getBytes(element),
       std::max<int64_t>(1, problem.maxCtas / clusterSize)};
-  if (part == AttentionPart::Backward) {
+  if (isBackwardMain(part)) {
     shape.rows = runtime::TileRows::Keys;
     shape.bytesPerRow *= problem.heads / problem.kvHeads;
     shape.heads = problem.kvHeads;
@@ -238,8 +251,14 @@ std::string Attention::makeItems() {
     sequences.count = std::min<int64_t>(1, sequences.count);
   }
   runtime::WorkList work;
-  if (problem.balances) {
-    runtime::Status status = runtime::makeWorkList(sequences, shape, work);
+  bool areRuns = part == AttentionPart::BackwardQuery;
+  if (areRuns) {
+    shape.workers = problem.balances ? shape.workers : 1;
+  }
+  if (problem.balances || areRuns) {
+    runtime::Status status =
+        areRuns ? runtime::makeRunList(sequences, shape, work)
+                : runtime::makeWorkList(sequences, shape, work);
     if (status.failed()) {
       return status.message;
     }
@@ -249,7 +268,7 @@ std::string Attention::makeItems() {
   ctas = (int64_t(work.starts.size()) - 1) * clusterSize;
   std::vector<int64_t> list;
   for (const runtime::WorkItem &item : work.items) {
-    list.insert(list.end(), {item.sequence, item.row, item.head, 0});
+    list.insert(list.end(), {item.sequence, item.row, item.head, item.tiles});
   }
   // Kernels read one item ahead.
   list.insert(list.end(), 4, 0);
@@ -312,7 +331,7 @@ std::string Attention::bind(const AttentionProblem &newProblem,
     }
   }
   // Sums are added to.
-  if (part == AttentionPart::Backward) {
+  if (isBackwardMain(part)) {
     (*arrays)[kDQSums].setAllWritten();
   }
   for (const Argument &argument : program.arguments) {

@@ -72,6 +72,11 @@ static void addSequence(AttentionPart part, const Simulation &simulation,
     problem.qLengths.push_back(count * getRows("q"));
     problem.kLengths.push_back(tiles * getRows("k"));
     break;
+  // A tile here is a run.
+  case AttentionPart::BackwardQuery:
+    problem.qLengths.push_back(getRows("q"));
+    problem.kLengths.push_back(count * getRows("k"));
+    break;
   // These take one step for each tile.
   case AttentionPart::BackwardPre:
     problem.qLengths.push_back(count * getRows("o"));
@@ -97,7 +102,8 @@ static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
   problem.values = false;
   problem.balances = false;
   problem.causal = getFlag(kernel, "CAUSAL");
-  problem.broadcastQuery = getFlag(kernel, "BROADCAST_QUERY");
+  problem.broadcastQuery = getFlag(kernel, "BROADCAST_QUERY") ||
+                           part == AttentionPart::BackwardQuery;
   if (IntegerAttr dim = getParameter(kernel, "HEAD_DIM")) {
     problem.headDim = dim.getInt();
   }

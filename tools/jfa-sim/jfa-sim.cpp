@@ -174,7 +174,7 @@ static int build(const Options &options, const std::string &file,
   }
   auto part = getAttentionPart(loaded.simulation->program);
   bool hasMask =
-      part == AttentionPart::Forward || part == AttentionPart::Backward;
+      part && (*part == AttentionPart::Forward || isBackwardMain(*part));
   if (options.attention.causal && hasMask &&
       !(parameters && parameters->get("CAUSAL"))) {
     return fail("expected a kernel with a parameter 'CAUSAL', because "

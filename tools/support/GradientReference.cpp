@@ -224,7 +224,7 @@ void sim::fillBackwardInputs(const Attention &attention,
       }
     }
   });
-  if (attention.part == AttentionPart::Backward) {
+  if (isBackwardMain(attention.part)) {
     forEachPaddedRow(attention, arrays, [&](int64_t at, const RowFacts &facts) {
       set(arrays[Attention::kLseLog2], at, facts.lseLog2);
       set(arrays[Attention::kDelta], at, facts.delta);

@@ -23,8 +23,20 @@
 
 namespace mlir::jfa::sim {
 
-/// What a kernel does: the forward, or one of the backward's three parts.
-enum class AttentionPart { Forward, BackwardPre, Backward, BackwardPost };
+/// What a kernel does: the forward, or one of the backward's three parts, the
+/// second of which may be for few queries that all sequences share.
+enum class AttentionPart {
+  Forward,
+  BackwardPre,
+  Backward,
+  BackwardQuery,
+  BackwardPost
+};
+
+inline bool isBackwardMain(AttentionPart part) {
+  return part == AttentionPart::Backward ||
+         part == AttentionPart::BackwardQuery;
+}
 
 /// Tells it by the names of the arguments; nothing if it is no attention.
 std::optional<AttentionPart> getAttentionPart(const Program &program);

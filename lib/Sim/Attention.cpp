@@ -8,6 +8,7 @@
 
 #include "jfa/Sim/Attention.h"
 
+#include "Runtime/BlockList.h"
 #include "Runtime/WorkList.h"
 
 #include <algorithm>
@@ -20,10 +21,10 @@ using namespace mlir::jfa::sim;
 namespace runtime = ::jfa::runtime;
 
 /// The arrays, in this order.
-static const char *const kArrays[] = {"q",         "k",     "v",
-                                      "o",         "lse",   "q_offsets",
-                                      "k_offsets", "items", "item_starts"};
-static constexpr size_t kNumArrays = 9;
+static const char *const kArrays[] = {
+    "q",         "k",         "v",     "o",           "lse",
+    "q_offsets", "k_offsets", "items", "item_starts", "block_starts"};
+static constexpr size_t kNumArrays = 10;
 
 static std::vector<int64_t> getStarts(const std::vector<int64_t> &lengths) {
   std::vector<int64_t> starts(lengths.size() + 1, 0);
@@ -37,12 +38,15 @@ static std::vector<int64_t> getStarts(const std::vector<int64_t> &lengths) {
 
 std::string Attention::checkProgram(const Program &program) {
   const Argument *q = nullptr;
+  isBlocked = false;
   for (const Argument &argument : program.arguments) {
     if (argument.name == "q") {
       q = &argument;
     } else if (argument.name == "k" && !argument.box.empty()) {
       blockN = argument.box.front();
     }
+    isBlocked |= argument.name == kArrays[kBlockStarts];
+    hasLse |= argument.name == kArrays[kLse];
   }
   if (!q || q->kind != ArgumentKind::TensorMap || q->box.size() != 3) {
     return "expected a kernel with a tensor map 'q' of [rows, heads, "
@@ -53,6 +57,12 @@ std::string Attention::checkProgram(const Program &program) {
   element = q->element;
   if (problem.heads % problem.kvHeads != 0) {
     return "expected '--heads' to be a multiple of '--kv-heads'";
+  }
+  if (isBlocked && (problem.causal || problem.broadcastQuery ||
+                    problem.qLengths != problem.kLengths ||
+                    problem.heads != problem.kvHeads)) {
+    return "expected block attention to have neither '--causal' nor queries or "
+           "heads of their own";
   }
   return "";
 }
@@ -154,6 +164,33 @@ std::string Attention::makeItems() {
   return "";
 }
 
+/// Of block attention: where the sequences begin. From here on each block is a
+/// sequence of its own, which is what the reference computes.
+std::string Attention::makeBlocks() {
+  std::vector<int32_t> offsets(kStarts.begin(), kStarts.end());
+  runtime::BlockList blocks;
+  runtime::Status status =
+      runtime::makeBlockList(offsets.data(), int64_t(problem.kLengths.size()),
+                             problem.heads, blocks);
+  if (status.failed()) {
+    return status.message;
+  }
+  addTable(*arrays, kArrays[kBlockStarts],
+           {blocks.starts.begin(), blocks.starts.end()});
+  numSequences = blocks.numSequences;
+  numItems = blocks.numBlocks * problem.heads;
+  ctas = std::min(numItems, problem.maxCtas);
+  std::vector<int64_t> lengths;
+  for (int64_t length : problem.kLengths) {
+    for (int64_t row = 0; row < length; row += runtime::kBlockRows) {
+      lengths.push_back(std::min(runtime::kBlockRows, length - row));
+    }
+  }
+  problem.qLengths = problem.kLengths = lengths;
+  qStarts = kStarts = oStarts = getStarts(lengths);
+  return "";
+}
+
 std::string Attention::bind(const AttentionProblem &newProblem,
                             const Program &program,
                             std::vector<GlobalArray> &newArrays,
@@ -180,6 +217,11 @@ std::string Attention::bind(const AttentionProblem &newProblem,
   if (std::string error = makeItems(); !error.empty()) {
     return error;
   }
+  if (isBlocked) {
+    if (std::string error = makeBlocks(); !error.empty()) {
+      return error;
+    }
+  }
   auto lookUp = [&](const std::string &name, Value &value) {
     for (size_t i = 0; i < kNumArrays; ++i) {
       if (name == kArrays[i]) {
@@ -191,7 +233,10 @@ std::string Attention::bind(const AttentionProblem &newProblem,
         {"heads_per_group", problem.heads / problem.kvHeads},
         {"q_length", problem.qLengths.empty() ? 0 : problem.qLengths[0]},
         {"k_length", problem.kLengths.empty() ? 0 : problem.kLengths[0]},
-        {"lse_stride", oRows}};
+        {"lse_stride", oRows},
+        {"num_sequences", numSequences},
+        {"num_items", numItems},
+        {"heads", problem.heads}};
     for (auto [scalar, number] : scalars) {
       if (name == scalar) {
         value.integer = number;

@@ -48,18 +48,36 @@ public:
   uint32_t getCtas() const { return uint32_t(ctas); }
 
   /// The places of the arrays.
-  enum { kQ, kK, kV, kO, kLse, kQOffsets, kKOffsets, kItems, kItemStarts };
+  enum {
+    kQ,
+    kK,
+    kV,
+    kO,
+    kLse,
+    kQOffsets,
+    kKOffsets,
+    kItems,
+    kItemStarts,
+    kBlockStarts
+  };
   AttentionProblem problem;
   int64_t dim = 0, blockM = 0, blockN = 1, ctas = 0;
   int64_t qRows = 0, kRows = 0, oRows = 0;
   ElementKind element = ElementKind::BF16;
   std::vector<int64_t> qStarts, kStarts, oStarts;
+  /// Whether the kernel computes block attention; then the sequences above are
+  /// the blocks, and these are what it is told.
+  bool isBlocked = false;
+  int64_t numSequences = 0, numItems = 0;
+  /// Whether the kernel writes lse.
+  bool hasLse = false;
 
 private:
   std::string checkProgram(const Program &program);
   void makeTensors(const Program &program);
   void makeTables();
   std::string makeItems();
+  std::string makeBlocks();
 
   std::vector<GlobalArray> *arrays = nullptr;
 };

@@ -1,4 +1,4 @@
-//===- ReferenceAttention.h - Attention in plain fp32 on the CPU *- C++ -*-===//
+//===- ReferenceAttention.h - Attention on the CPU --------------*- C++ -*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,6 +26,13 @@ struct ReferenceHead {
 /// row that sees no key gets 0 and -inf. Sums are in double.
 void computeReference(const ReferenceHead &head, const float *q, const float *k,
                       const float *v, float *o, float *lse);
+
+/// Adds the gradients for `dO`, that of the output, to `dQ`, `dK` and `dV`, so
+/// that query heads of a group and sequences that share their queries add up.
+/// A row that sees no key adds nothing. All in double.
+void addReferenceGradients(const ReferenceHead &head, const float *q,
+                           const float *k, const float *v, const float *dO,
+                           double *dQ, double *dK, double *dV);
 
 /// The 16-bit formats, rounded to nearest even.
 uint16_t toBFloat16(float value);

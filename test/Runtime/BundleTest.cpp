@@ -7,7 +7,7 @@
 
 #include "BundleTesting.h"
 
-#include "AttentionForward.h"
+#include "AttentionKernel.h"
 #include "Kernels.h"
 
 #include <gtest/gtest.h>

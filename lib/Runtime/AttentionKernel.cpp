@@ -40,6 +40,10 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"k_length", ArgumentKind::Scalar, ElementType::I32},
     {"lse_stride", ArgumentKind::Scalar, ElementType::I64},
     {"scale_log2", ArgumentKind::Scalar, ElementType::F32},
+    {"block_starts", ArgumentKind::Pointer, ElementType::I32},
+    {"num_sequences", ArgumentKind::Scalar, ElementType::I32},
+    {"num_items", ArgumentKind::Scalar, ElementType::I32},
+    {"heads", ArgumentKind::Scalar, ElementType::I32},
 };
 
 Status jfa::runtime::bindArguments(const Manifest &manifest,

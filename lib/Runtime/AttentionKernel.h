@@ -38,9 +38,13 @@ enum class Slot {
   QLength,
   KLength,
   LseStride,
-  ScaleLog2
+  ScaleLog2,
+  BlockStarts,
+  NumSequences,
+  NumItems,
+  Heads
 };
-constexpr size_t kNumSlots = 14;
+constexpr size_t kNumSlots = 18;
 constexpr size_t kNumTensors = 4;
 
 /// Resolves a kernel's arguments by name; refuses a name that is unknown, or of

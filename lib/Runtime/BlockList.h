@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Block attention cuts every sequence into blocks of 64 rows that restart at its
-// first row. Its kernels find their share of the blocks in a table of where the
-// sequences begin.
+// Block attention cuts every sequence into blocks of 64 rows that restart at
+// its first row. Its kernels find their share of the blocks in a table of where
+// the sequences begin.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionForward.h"
+#include "BlockAttention.h"
 #include "Kernels.h"
 
 #include <cstring>
@@ -15,6 +16,10 @@ using namespace jfa::runtime;
 
 struct jfaAttentionForwardPlan {
   AttentionForwardPlan plan;
+};
+
+struct jfaBlockAttentionForwardPlan {
+  BlockAttentionForwardPlan plan;
 };
 
 static void copyText(char *destination, size_t size, const std::string &text) {
@@ -258,6 +263,104 @@ jfaStatus jfaAttentionForwardExecute(const jfaAttentionForwardPlan *plan,
                                      const void *workspace,
                                      size_t workspace_bytes, void *stream,
                                      jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (!status.failed()) {
+      status = checkNotNull("buffers", buffers);
+    }
+    if (status.failed()) {
+      return status;
+    }
+    return plan->plan.execute(*buffers, workspace, workspace_bytes,
+                              static_cast<Driver::Stream>(stream));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Block attention, forward
+//===----------------------------------------------------------------------===//
+
+jfaStatus jfaBlockAttentionForwardPlanCreate(
+    const jfaBlockAttentionForwardDescription *description, int32_t device,
+    jfaBlockAttentionForwardPlan **plan, jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (status.failed()) {
+      return status;
+    }
+    *plan = nullptr;
+    status = checkNotNull("description", description);
+    if (status.failed()) {
+      return status;
+    }
+    auto result = std::make_unique<jfaBlockAttentionForwardPlan>();
+    status =
+        BlockAttentionForwardPlan::create(*description, device, result->plan);
+    if (!status.failed()) {
+      *plan = result.release();
+    }
+    return status;
+  });
+}
+
+jfaStatus
+jfaBlockAttentionForwardPlanDestroy(jfaBlockAttentionForwardPlan *plan,
+                                    jfaError *error) {
+  delete plan;
+  return report(success(), error);
+}
+
+jfaStatus jfaBlockAttentionForwardPlanGetWorkspaceSize(
+    const jfaBlockAttentionForwardPlan *plan, size_t *bytes, jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (!status.failed()) {
+      status = checkNotNull("bytes", bytes);
+    }
+    if (!status.failed()) {
+      *bytes = plan->plan.getWorkspaceSize();
+    }
+    return status;
+  });
+}
+
+jfaStatus
+jfaBlockAttentionForwardPlanGetFacts(const jfaBlockAttentionForwardPlan *plan,
+                                     jfaKernelFacts *facts, jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (!status.failed()) {
+      status = checkFacts(facts);
+    }
+    if (status.failed()) {
+      return status;
+    }
+    fillFacts(plan->plan.getKernel(), *facts);
+    facts->grid[0] = static_cast<int32_t>(plan->plan.getGrid());
+    facts->grid[1] = facts->grid[2] = 1;
+    facts->num_items = static_cast<int64_t>(plan->plan.getNumItems());
+    return success();
+  });
+}
+
+jfaStatus jfaBlockAttentionForwardPlanInitializeWorkspace(
+    const jfaBlockAttentionForwardPlan *plan, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (status.failed()) {
+      return status;
+    }
+    return plan->plan.initializeWorkspace(workspace, workspace_bytes,
+                                          static_cast<Driver::Stream>(stream));
+  });
+}
+
+jfaStatus
+jfaBlockAttentionForwardExecute(const jfaBlockAttentionForwardPlan *plan,
+                                const jfaBlockAttentionForwardBuffers *buffers,
+                                const void *workspace, size_t workspace_bytes,
+                                void *stream, jfaError *error) {
   return guarded(error, [&]() -> Status {
     Status status = checkNotNull("plan", plan);
     if (!status.failed()) {

@@ -95,8 +95,8 @@ static bool makeBlockAttention(const Simulation &simulation,
 }
 
 /// Every number of blocks in one CTA, of one sequence and of as many; then
-/// sequences of all kinds with several heads, shared by several CTAs. Nothing is
-/// launched without a block.
+/// sequences of all kinds with several heads, shared by several CTAs. Nothing
+/// is launched without a block.
 static bool makeBlockAttentionLaunches(const Simulation &simulation,
                                        std::vector<Launch> &launches) {
   int64_t rows = simulation.findArgument("q")->box[0];
@@ -104,8 +104,7 @@ static bool makeBlockAttentionLaunches(const Simulation &simulation,
     SmallVector<int64_t> apart(size_t(count), rows);
     if (!makeBlockAttention(simulation, {count * rows}, 1, 1,
                             launches.emplace_back()) ||
-        !makeBlockAttention(simulation, apart, 1, 1,
-                            launches.emplace_back())) {
+        !makeBlockAttention(simulation, apart, 1, 1, launches.emplace_back())) {
       return false;
     }
   }

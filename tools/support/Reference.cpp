@@ -128,7 +128,8 @@ bool sim::checkAttention(const Attention &attention,
     }
   }
   for (const GlobalArray *array : {&o, &lse}) {
-    errors.isComplete &= (array == &lse && !attention.hasLse) || std::find(array->written.begin(), array->written.end(),
+    errors.isComplete &= (array == &lse && !attention.hasLse) ||
+                         std::find(array->written.begin(), array->written.end(),
                                    false) == array->written.end();
   }
   float limit = 2 * errors.low + 2 * errors.shift;

@@ -12,11 +12,15 @@ JFA_LIBRARY or beside itself; see `jfa-c/Runtime.h` for what each call promises.
 
 from ._library import JFAError, kernels, load_kernels, version
 from .attention import AttentionForwardPlan, attention_forward
+from .block_attention import (BlockAttentionForwardPlan,
+                              block_attention_forward)
 
 __all__ = [
     "AttentionForwardPlan",
+    "BlockAttentionForwardPlan",
     "JFAError",
     "attention_forward",
+    "block_attention_forward",
     "kernels",
     "load_kernels",
     "version",

@@ -26,9 +26,9 @@ Status AttentionForwardPlan::chooseGrid() {
   int64_t perMultiprocessor = manifest.getInteger("CTAS_PER_SM", 1);
   shape.blockN = std::max<int64_t>(1, manifest.getInteger("BLOCK_N", 1));
   shape.causal = problem.causal;
-  shape.queryHeads = problem.queryHeads;
-  shape.kvHeads = problem.kvHeads;
-  shape.bytesPerKey = 2 * problem.headDim * int64_t(sizeof(uint16_t));
+  shape.heads = problem.queryHeads;
+  shape.sharedHeads = problem.kvHeads;
+  shape.bytesPerRow = 2 * problem.headDim * int64_t(sizeof(uint16_t));
   shape.workers = gpu.multiprocessors * std::max<int64_t>(1, perMultiprocessor);
   shape.order = problem.workOrder;
   status = makeWorkList(problem.sequences, shape, work);
@@ -109,9 +109,12 @@ Status AttentionForwardPlan::execute(const jfaAttentionForwardBuffers &buffers,
     return status;
   }
   AttentionArguments arguments;
-  setArguments(problem, buffers, arguments);
+  setArguments(problem, buffers, buffers.q, arguments);
   const auto *items = static_cast<const char *>(workspace);
   arguments.set(Slot::Items, items);
   arguments.set(Slot::ItemStarts, items + getItemBytes(work));
-  return kernel.launch(*driver, grid, arguments, stream);
+  AttentionKernel::Prepared prepared;
+  status = kernel.prepare(*driver, arguments, prepared);
+  return status.failed() ? status
+                         : kernel.launch(*driver, grid, prepared, stream);
 }

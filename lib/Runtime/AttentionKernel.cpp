@@ -19,7 +19,8 @@ namespace {
 struct SlotDescription {
   const char *name;
   ArgumentKind kind;
-  /// Of scalars and pointers; tensors have the problem's own type.
+  /// BF16 stands for the problem's own type. What a kernel may take as a tensor
+  /// map of another type, it may take as a pointer as well.
   ElementType element;
 };
 } // namespace
@@ -30,6 +31,13 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"k", ArgumentKind::TensorMap, ElementType::BF16},
     {"v", ArgumentKind::TensorMap, ElementType::BF16},
     {"o", ArgumentKind::TensorMap, ElementType::BF16},
+    {"do", ArgumentKind::TensorMap, ElementType::BF16},
+    {"dq", ArgumentKind::TensorMap, ElementType::BF16},
+    {"dk", ArgumentKind::TensorMap, ElementType::BF16},
+    {"dv", ArgumentKind::TensorMap, ElementType::BF16},
+    {"dq_acc", ArgumentKind::TensorMap, ElementType::F32},
+    {"lse_log2", ArgumentKind::TensorMap, ElementType::F32},
+    {"delta", ArgumentKind::TensorMap, ElementType::F32},
     {"lse", ArgumentKind::Pointer, ElementType::F32},
     {"q_offsets", ArgumentKind::Pointer, ElementType::I32},
     {"k_offsets", ArgumentKind::Pointer, ElementType::I32},
@@ -39,6 +47,8 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"q_length", ArgumentKind::Scalar, ElementType::I32},
     {"k_length", ArgumentKind::Scalar, ElementType::I32},
     {"lse_stride", ArgumentKind::Scalar, ElementType::I64},
+    {"rows_stride", ArgumentKind::Scalar, ElementType::I64},
+    {"scale", ArgumentKind::Scalar, ElementType::F32},
     {"scale_log2", ArgumentKind::Scalar, ElementType::F32},
     {"block_starts", ArgumentKind::Pointer, ElementType::I32},
     {"num_sequences", ArgumentKind::Scalar, ElementType::I32},
@@ -58,9 +68,12 @@ Status jfa::runtime::bindArguments(const Manifest &manifest,
                      manifest.entry, " to be known to this runtime, but got '",
                      argument.name, "'");
     }
-    bool sameType =
-        argument.kind == slot->kind && (slot->kind == ArgumentKind::TensorMap ||
-                                        argument.element == slot->element);
+    bool own = slot->element == ElementType::BF16;
+    bool sameKind = argument.kind == slot->kind ||
+                    (slot->kind == ArgumentKind::TensorMap && !own &&
+                     argument.kind == ArgumentKind::Pointer);
+    bool sameType = sameKind && (own ? argument.element <= ElementType::F16
+                                     : argument.element == slot->element);
     if (!sameType) {
       return failure(JFA_STATUS_INVALID_BUNDLE, "expected the argument '",
                      argument.name, "' of ", manifest.entry,
@@ -79,13 +92,12 @@ Status jfa::runtime::bindArguments(const Manifest &manifest,
 
 void jfa::runtime::setArguments(const AttentionProblem &problem,
                                 const jfaAttentionForwardBuffers &buffers,
+                                const void *elsewhere,
                                 AttentionArguments &arguments) {
-  // A tensor without rows may have no address, but its map needs one; no box of
-  // it is ever inside.
-  arguments.set(Slot::Q, buffers.q);
-  arguments.set(Slot::K, buffers.k ? buffers.k : buffers.q);
-  arguments.set(Slot::V, buffers.v ? buffers.v : buffers.q);
-  arguments.set(Slot::O, buffers.o);
+  arguments.set(Slot::Q, buffers.q ? buffers.q : elsewhere);
+  arguments.set(Slot::K, buffers.k ? buffers.k : elsewhere);
+  arguments.set(Slot::V, buffers.v ? buffers.v : elsewhere);
+  arguments.set(Slot::O, buffers.o ? buffers.o : elsewhere);
   arguments.set(Slot::Lse, buffers.lse);
   arguments.set(Slot::QOffsets, buffers.q_offsets);
   arguments.set(Slot::KOffsets, buffers.k_offsets);
@@ -93,6 +105,7 @@ void jfa::runtime::setArguments(const AttentionProblem &problem,
   arguments.set(Slot::QLength, int32_t(problem.sequences.qLength));
   arguments.set(Slot::KLength, int32_t(problem.sequences.kLength));
   arguments.set(Slot::LseStride, problem.lseHeadStride);
+  arguments.set(Slot::Scale, float(problem.scale));
   arguments.set(Slot::ScaleLog2, float(problem.scale * 1.4426950408889634));
 }
 
@@ -164,17 +177,34 @@ Status AttentionKernel::getRows(const char *name, int64_t &rows) const {
   return success();
 }
 
-Status AttentionKernel::shapeMaps(
-    jfaElementType elementType,
-    const std::array<TensorLayout, kNumTensors> &tensors) {
-  ElementType element = elementType == JFA_ELEMENT_TYPE_BF16 ? ElementType::BF16
-                                                             : ElementType::F16;
+Status AttentionKernel::countResident(const Driver &driver, const Gpu &gpu,
+                                      int64_t &ctas) const {
+  Status status;
+  ContextGuard guard(driver, gpu.context, status);
+  if (status.failed()) {
+    return status;
+  }
+  const Manifest &manifest = getManifest();
+  int threads = manifest.block[0] * manifest.block[1] * manifest.block[2];
+  int count = 0;
+  status = driver.check(
+      driver.occupancyMaxActiveBlocks(&count, function, threads,
+                                      size_t(manifest.sharedMemoryBytes)),
+      "tell how many CTAs fit a multiprocessor");
+  ctas = std::max(1, count);
+  return status;
+}
+
+Status AttentionKernel::shapeMaps(jfaElementType elementType,
+                                  const TensorLayouts &tensors) {
+  ElementType own = elementType == JFA_ELEMENT_TYPE_BF16 ? ElementType::BF16
+                                                         : ElementType::F16;
   for (size_t i = 0; i < slots.size(); ++i) {
     const Argument &argument = getManifest().arguments[i];
     if (argument.kind != ArgumentKind::TensorMap) {
       continue;
     }
-    if (argument.element != element) {
+    if (argument.element != ElementType::F32 && argument.element != own) {
       return failure(JFA_STATUS_INVALID_BUNDLE, "expected the tensor map '",
                      argument.name,
                      "' to agree with ELEMENT=", getElementName(elementType));
@@ -193,30 +223,35 @@ Status AttentionKernel::shapeMaps(
 // Launching it
 //===----------------------------------------------------------------------===//
 
-Status AttentionKernel::launch(const Driver &driver, int64_t grid,
-                               const AttentionArguments &arguments,
-                               Driver::Stream stream) const {
+Status AttentionKernel::prepare(const Driver &driver,
+                                const AttentionArguments &arguments,
+                                Prepared &prepared) const {
   const Manifest &manifest = getManifest();
-  TensorMap tensorMaps[kNumTensors];
-  void *values[kNumSlots];
   for (size_t i = 0; i < slots.size(); ++i) {
-    values[i] = const_cast<void *>(arguments.getValue(slots[i]));
+    prepared.values[i] = const_cast<void *>(arguments.getValue(slots[i]));
     if (manifest.arguments[i].kind != ArgumentKind::TensorMap) {
       continue;
     }
     auto which = static_cast<size_t>(slots[i]);
     Status status =
         encodeTensorMap(driver, maps[which], manifest.arguments[i],
-                        arguments.getAddress(slots[i]), tensorMaps[which]);
+                        arguments.getAddress(slots[i]), prepared.maps[which]);
     if (status.failed()) {
       return status;
     }
-    values[i] = &tensorMaps[which];
+    prepared.values[i] = &prepared.maps[which];
   }
+  return success();
+}
+
+Status AttentionKernel::launch(const Driver &driver, int64_t grid,
+                               Prepared &prepared,
+                               Driver::Stream stream) const {
+  const Manifest &manifest = getManifest();
   auto block = [&](size_t i) { return unsigned(manifest.block[i]); };
   return driver.check(driver.launchKernel(function, unsigned(grid), 1, 1,
                                           block(0), block(1), block(2),
                                           unsigned(manifest.sharedMemoryBytes),
-                                          stream, values, nullptr),
+                                          stream, prepared.values, nullptr),
                       "launch a kernel");
 }

@@ -23,12 +23,20 @@
 
 namespace jfa::runtime {
 
-/// The arguments that the runtime knows. Tensors come first.
+/// The arguments that the runtime knows. Those that kernels may take as tensor
+/// maps come first.
 enum class Slot {
   Q,
   K,
   V,
   O,
+  DOut,
+  DQ,
+  DK,
+  DV,
+  DQSums,
+  LseLog2,
+  Delta,
   Lse,
   QOffsets,
   KOffsets,
@@ -38,14 +46,16 @@ enum class Slot {
   QLength,
   KLength,
   LseStride,
+  RowsStride,
+  Scale,
   ScaleLog2,
   BlockStarts,
   NumSequences,
   NumItems,
   Heads
 };
-constexpr size_t kNumSlots = 18;
-constexpr size_t kNumTensors = 4;
+constexpr size_t kNumTensors = size_t(Slot::Delta) + 1;
+constexpr size_t kNumSlots = size_t(Slot::Heads) + 1;
 
 /// Resolves a kernel's arguments by name; refuses a name that is unknown, or of
 /// another kind or type than the runtime passes.
@@ -69,10 +79,15 @@ private:
   std::array<uint64_t, kNumSlots> words{};
 };
 
-/// Sets what a problem and the forward's buffers say.
+/// Sets what a problem and the forward's buffers say. A tensor without rows may
+/// have no address, but its map needs one: it gets `elsewhere`, which no box of
+/// it ever touches.
 void setArguments(const AttentionProblem &problem,
                   const jfaAttentionForwardBuffers &buffers,
-                  AttentionArguments &arguments);
+                  const void *elsewhere, AttentionArguments &arguments);
+
+/// The layouts of the tensors, by slot.
+using TensorLayouts = std::array<TensorLayout, kNumTensors>;
 
 /// The names and values of a kernel's parameters. A kernel without a parameter
 /// has it at "false".
@@ -87,14 +102,23 @@ public:
   Status load(const Driver &driver, const Gpu &gpu, const std::string &entry,
               const KernelParameters &parameters);
 
-  /// Prepares the tensor maps that the kernel takes. `tensors` is in the order
-  /// of Slot.
-  Status shapeMaps(jfaElementType elementType,
-                   const std::array<TensorLayout, kNumTensors> &tensors);
+  /// Shapes the tensor maps that the kernel takes.
+  Status shapeMaps(jfaElementType elementType, const TensorLayouts &tensors);
 
-  /// Launches `grid` CTAs. Allocates nothing.
-  Status launch(const Driver &driver, int64_t grid,
-                const AttentionArguments &arguments,
+  /// How many CTAs run at a time on one multiprocessor.
+  Status countResident(const Driver &driver, const Gpu &gpu,
+                       int64_t &ctas) const;
+
+  /// What one launch passes. It keeps the arguments' addresses.
+  struct Prepared {
+    TensorMap maps[kNumTensors];
+    void *values[kNumSlots];
+  };
+  /// Encodes the tensor maps; nothing else about a launch can be refused.
+  /// Neither allocates anything.
+  Status prepare(const Driver &driver, const AttentionArguments &arguments,
+                 Prepared &prepared) const;
+  Status launch(const Driver &driver, int64_t grid, Prepared &prepared,
                 Driver::Stream stream) const;
 
   const Kernel &getKernel() const { return *kernel; }

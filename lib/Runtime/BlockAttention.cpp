@@ -75,6 +75,10 @@ Status jfa::runtime::checkBlockAttention(
     status.code = JFA_STATUS_UNSUPPORTED;
     return status;
   }
+  // The heads of a block are read one after the other.
+  for (TensorLayout *tensor : {&problem.q, &problem.k, &problem.v}) {
+    tensor->fetchBytes = tensor->dim == 64 ? 256 : 128;
+  }
   return makeBlockList(description.offsets, description.batch_size,
                        problem.queryHeads, blocks);
 }
@@ -179,10 +183,13 @@ Status BlockAttentionForwardPlan::execute(
   tensors.v = buffers.v;
   tensors.o = buffers.o;
   AttentionArguments arguments;
-  setArguments(problem, tensors, arguments);
+  setArguments(problem, tensors, /*elsewhere=*/nullptr, arguments);
   arguments.set(Slot::BlockStarts, workspace);
   arguments.set(Slot::NumSequences, int32_t(blocks.numSequences));
   arguments.set(Slot::NumItems, int32_t(getNumItems()));
   arguments.set(Slot::Heads, problem.queryHeads);
-  return kernel.launch(*driver, grid, arguments, stream);
+  AttentionKernel::Prepared prepared;
+  status = kernel.prepare(*driver, arguments, prepared);
+  return status.failed() ? status
+                         : kernel.launch(*driver, grid, prepared, stream);
 }

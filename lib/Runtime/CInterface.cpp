@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBackward.h"
 #include "AttentionForward.h"
 #include "BlockAttention.h"
 #include "Kernels.h"
@@ -16,6 +17,10 @@ using namespace jfa::runtime;
 
 struct jfaAttentionForwardPlan {
   AttentionForwardPlan plan;
+};
+
+struct jfaAttentionBackwardPlan {
+  AttentionBackwardPlan plan;
 };
 
 struct jfaBlockAttentionForwardPlan {
@@ -179,13 +184,13 @@ jfaStatus jfaKernelGetFacts(int64_t index, jfaKernelFacts *facts,
 }
 
 //===----------------------------------------------------------------------===//
-// Attention, forward
+// Plans
 //===----------------------------------------------------------------------===//
 
-jfaStatus
-jfaAttentionForwardPlanCreate(const jfaAttentionForwardDescription *description,
-                              int32_t device, jfaAttentionForwardPlan **plan,
-                              jfaError *error) {
+/// Makes a plan of either kind.
+template <typename Plan, typename Description>
+static jfaStatus createPlan(const Description *description, int32_t device,
+                            Plan **plan, jfaError *error) {
   return guarded(error, [&]() -> Status {
     Status status = checkNotNull("plan", plan);
     if (status.failed()) {
@@ -196,13 +201,93 @@ jfaAttentionForwardPlanCreate(const jfaAttentionForwardDescription *description,
     if (status.failed()) {
       return status;
     }
-    auto result = std::make_unique<jfaAttentionForwardPlan>();
-    status = AttentionForwardPlan::create(*description, device, result->plan);
+    auto result = std::make_unique<Plan>();
+    status = decltype(result->plan)::create(*description, device, result->plan);
     if (!status.failed()) {
       *plan = result.release();
     }
     return status;
   });
+}
+
+template <typename Plan>
+static jfaStatus getWorkspaceSize(const Plan *plan, size_t *bytes,
+                                  jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (!status.failed()) {
+      status = checkNotNull("bytes", bytes);
+    }
+    if (!status.failed()) {
+      *bytes = plan->plan.getWorkspaceSize();
+    }
+    return status;
+  });
+}
+
+template <typename Plan>
+static jfaStatus initializeWorkspace(const Plan *plan, void *workspace,
+                                     size_t bytes, void *stream,
+                                     jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    return status.failed()
+               ? status
+               : plan->plan.initializeWorkspace(
+                     workspace, bytes, static_cast<Driver::Stream>(stream));
+  });
+}
+
+template <typename Plan, typename Buffers, typename Workspace>
+static jfaStatus execute(const Plan *plan, const Buffers *buffers,
+                         Workspace *workspace, size_t bytes, void *stream,
+                         jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (!status.failed()) {
+      status = checkNotNull("buffers", buffers);
+    }
+    return status.failed()
+               ? status
+               : plan->plan.execute(*buffers, workspace, bytes,
+                                    static_cast<Driver::Stream>(stream));
+  });
+}
+
+static void fillFacts(const Kernel &kernel, int64_t grid, size_t numItems,
+                      jfaKernelFacts &facts) {
+  fillFacts(kernel, facts);
+  facts.grid[0] = static_cast<int32_t>(grid);
+  facts.grid[1] = facts.grid[2] = 1;
+  facts.num_items = static_cast<int64_t>(numItems);
+}
+
+/// Of a plan that launches one kernel.
+template <typename Plan>
+static jfaStatus getFacts(const Plan *plan, jfaKernelFacts *facts,
+                          jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (!status.failed()) {
+      status = checkFacts(facts);
+    }
+    if (!status.failed()) {
+      fillFacts(plan->plan.getKernel(), plan->plan.getGrid(),
+                plan->plan.getNumItems(), *facts);
+    }
+    return status;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Attention, forward
+//===----------------------------------------------------------------------===//
+
+jfaStatus
+jfaAttentionForwardPlanCreate(const jfaAttentionForwardDescription *description,
+                              int32_t device, jfaAttentionForwardPlan **plan,
+                              jfaError *error) {
+  return createPlan(description, device, plan, error);
 }
 
 jfaStatus jfaAttentionForwardPlanDestroy(jfaAttentionForwardPlan *plan,
@@ -214,21 +299,70 @@ jfaStatus jfaAttentionForwardPlanDestroy(jfaAttentionForwardPlan *plan,
 jfaStatus
 jfaAttentionForwardPlanGetWorkspaceSize(const jfaAttentionForwardPlan *plan,
                                         size_t *bytes, jfaError *error) {
-  return guarded(error, [&]() -> Status {
-    Status status = checkNotNull("plan", plan);
-    if (!status.failed()) {
-      status = checkNotNull("bytes", bytes);
-    }
-    if (!status.failed()) {
-      *bytes = plan->plan.getWorkspaceSize();
-    }
-    return status;
-  });
+  return getWorkspaceSize(plan, bytes, error);
 }
 
 jfaStatus jfaAttentionForwardPlanGetFacts(const jfaAttentionForwardPlan *plan,
                                           jfaKernelFacts *facts,
                                           jfaError *error) {
+  return getFacts(plan, facts, error);
+}
+
+jfaStatus jfaAttentionForwardPlanInitializeWorkspace(
+    const jfaAttentionForwardPlan *plan, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error) {
+  return initializeWorkspace(plan, workspace, workspace_bytes, stream, error);
+}
+
+jfaStatus jfaAttentionForwardExecute(const jfaAttentionForwardPlan *plan,
+                                     const jfaAttentionForwardBuffers *buffers,
+                                     const void *workspace,
+                                     size_t workspace_bytes, void *stream,
+                                     jfaError *error) {
+  return execute(plan, buffers, workspace, workspace_bytes, stream, error);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention, backward
+//===----------------------------------------------------------------------===//
+
+jfaStatus jfaAttentionBackwardPlanCreate(
+    const jfaAttentionBackwardDescription *description, int32_t device,
+    jfaAttentionBackwardPlan **plan, jfaError *error) {
+  return createPlan(description, device, plan, error);
+}
+
+jfaStatus jfaAttentionBackwardPlanDestroy(jfaAttentionBackwardPlan *plan,
+                                          jfaError *error) {
+  delete plan;
+  return report(success(), error);
+}
+
+jfaStatus
+jfaAttentionBackwardPlanGetWorkspaceSize(const jfaAttentionBackwardPlan *plan,
+                                         size_t *bytes, jfaError *error) {
+  return getWorkspaceSize(plan, bytes, error);
+}
+
+jfaStatus
+jfaAttentionBackwardPlanGetLaunchCount(const jfaAttentionBackwardPlan *plan,
+                                       int32_t *count, jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (!status.failed()) {
+      status = checkNotNull("count", count);
+    }
+    if (!status.failed()) {
+      *count = AttentionBackwardPlan::kNumLaunches;
+    }
+    return status;
+  });
+}
+
+jfaStatus jfaAttentionBackwardPlanGetFacts(const jfaAttentionBackwardPlan *plan,
+                                           int32_t launch,
+                                           jfaKernelFacts *facts,
+                                           jfaError *error) {
   return guarded(error, [&]() -> Status {
     Status status = checkNotNull("plan", plan);
     if (!status.failed()) {
@@ -237,43 +371,30 @@ jfaStatus jfaAttentionForwardPlanGetFacts(const jfaAttentionForwardPlan *plan,
     if (status.failed()) {
       return status;
     }
-    fillFacts(plan->plan.getKernel(), *facts);
-    facts->grid[0] = static_cast<int32_t>(plan->plan.getGrid());
-    facts->grid[1] = facts->grid[2] = 1;
-    facts->num_items = static_cast<int64_t>(plan->plan.getNumItems());
+    constexpr int32_t kCount = AttentionBackwardPlan::kNumLaunches;
+    if (launch < 0 || launch >= kCount) {
+      return invalid("launch", "to be in 0 .. ", kCount - 1, ", but got ",
+                     launch);
+    }
+    const auto &which = plan->plan.getLaunch(size_t(launch));
+    fillFacts(which.kernel.getKernel(), which.grid, which.getNumItems(),
+              *facts);
     return success();
   });
 }
 
-jfaStatus jfaAttentionForwardPlanInitializeWorkspace(
-    const jfaAttentionForwardPlan *plan, void *workspace,
+jfaStatus jfaAttentionBackwardPlanInitializeWorkspace(
+    const jfaAttentionBackwardPlan *plan, void *workspace,
     size_t workspace_bytes, void *stream, jfaError *error) {
-  return guarded(error, [&]() -> Status {
-    Status status = checkNotNull("plan", plan);
-    if (status.failed()) {
-      return status;
-    }
-    return plan->plan.initializeWorkspace(workspace, workspace_bytes,
-                                          static_cast<Driver::Stream>(stream));
-  });
+  return initializeWorkspace(plan, workspace, workspace_bytes, stream, error);
 }
 
-jfaStatus jfaAttentionForwardExecute(const jfaAttentionForwardPlan *plan,
-                                     const jfaAttentionForwardBuffers *buffers,
-                                     const void *workspace,
-                                     size_t workspace_bytes, void *stream,
-                                     jfaError *error) {
-  return guarded(error, [&]() -> Status {
-    Status status = checkNotNull("plan", plan);
-    if (!status.failed()) {
-      status = checkNotNull("buffers", buffers);
-    }
-    if (status.failed()) {
-      return status;
-    }
-    return plan->plan.execute(*buffers, workspace, workspace_bytes,
-                              static_cast<Driver::Stream>(stream));
-  });
+jfaStatus
+jfaAttentionBackwardExecute(const jfaAttentionBackwardPlan *plan,
+                            const jfaAttentionBackwardBuffers *buffers,
+                            void *workspace, size_t workspace_bytes,
+                            void *stream, jfaError *error) {
+  return execute(plan, buffers, workspace, workspace_bytes, stream, error);
 }
 
 //===----------------------------------------------------------------------===//
@@ -283,24 +404,7 @@ jfaStatus jfaAttentionForwardExecute(const jfaAttentionForwardPlan *plan,
 jfaStatus jfaBlockAttentionForwardPlanCreate(
     const jfaBlockAttentionForwardDescription *description, int32_t device,
     jfaBlockAttentionForwardPlan **plan, jfaError *error) {
-  return guarded(error, [&]() -> Status {
-    Status status = checkNotNull("plan", plan);
-    if (status.failed()) {
-      return status;
-    }
-    *plan = nullptr;
-    status = checkNotNull("description", description);
-    if (status.failed()) {
-      return status;
-    }
-    auto result = std::make_unique<jfaBlockAttentionForwardPlan>();
-    status =
-        BlockAttentionForwardPlan::create(*description, device, result->plan);
-    if (!status.failed()) {
-      *plan = result.release();
-    }
-    return status;
-  });
+  return createPlan(description, device, plan, error);
 }
 
 jfaStatus
@@ -312,48 +416,19 @@ jfaBlockAttentionForwardPlanDestroy(jfaBlockAttentionForwardPlan *plan,
 
 jfaStatus jfaBlockAttentionForwardPlanGetWorkspaceSize(
     const jfaBlockAttentionForwardPlan *plan, size_t *bytes, jfaError *error) {
-  return guarded(error, [&]() -> Status {
-    Status status = checkNotNull("plan", plan);
-    if (!status.failed()) {
-      status = checkNotNull("bytes", bytes);
-    }
-    if (!status.failed()) {
-      *bytes = plan->plan.getWorkspaceSize();
-    }
-    return status;
-  });
+  return getWorkspaceSize(plan, bytes, error);
 }
 
 jfaStatus
 jfaBlockAttentionForwardPlanGetFacts(const jfaBlockAttentionForwardPlan *plan,
                                      jfaKernelFacts *facts, jfaError *error) {
-  return guarded(error, [&]() -> Status {
-    Status status = checkNotNull("plan", plan);
-    if (!status.failed()) {
-      status = checkFacts(facts);
-    }
-    if (status.failed()) {
-      return status;
-    }
-    fillFacts(plan->plan.getKernel(), *facts);
-    facts->grid[0] = static_cast<int32_t>(plan->plan.getGrid());
-    facts->grid[1] = facts->grid[2] = 1;
-    facts->num_items = static_cast<int64_t>(plan->plan.getNumItems());
-    return success();
-  });
+  return getFacts(plan, facts, error);
 }
 
 jfaStatus jfaBlockAttentionForwardPlanInitializeWorkspace(
     const jfaBlockAttentionForwardPlan *plan, void *workspace,
     size_t workspace_bytes, void *stream, jfaError *error) {
-  return guarded(error, [&]() -> Status {
-    Status status = checkNotNull("plan", plan);
-    if (status.failed()) {
-      return status;
-    }
-    return plan->plan.initializeWorkspace(workspace, workspace_bytes,
-                                          static_cast<Driver::Stream>(stream));
-  });
+  return initializeWorkspace(plan, workspace, workspace_bytes, stream, error);
 }
 
 jfaStatus
@@ -361,15 +436,5 @@ jfaBlockAttentionForwardExecute(const jfaBlockAttentionForwardPlan *plan,
                                 const jfaBlockAttentionForwardBuffers *buffers,
                                 const void *workspace, size_t workspace_bytes,
                                 void *stream, jfaError *error) {
-  return guarded(error, [&]() -> Status {
-    Status status = checkNotNull("plan", plan);
-    if (!status.failed()) {
-      status = checkNotNull("buffers", buffers);
-    }
-    if (status.failed()) {
-      return status;
-    }
-    return plan->plan.execute(*buffers, workspace, workspace_bytes,
-                              static_cast<Driver::Stream>(stream));
-  });
+  return execute(plan, buffers, workspace, workspace_bytes, stream, error);
 }

@@ -120,7 +120,7 @@ void Attention::makeTables() {
 static void listInOrder(const runtime::Sequences &sequences,
                         const runtime::WorkShape &shape,
                         runtime::WorkList &list) {
-  for (int64_t head = 0; head < shape.queryHeads; ++head) {
+  for (int64_t head = 0; head < shape.heads; ++head) {
     for (int64_t i = 0; i < sequences.count; ++i) {
       for (int64_t row = 0; row < sequences.getQueries(i);
            row += shape.blockM) {

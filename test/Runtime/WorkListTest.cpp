@@ -17,7 +17,7 @@ using namespace jfa::runtime;
 
 namespace {
 WorkShape makeShape(bool causal = false, int64_t workers = 132) {
-  return {128, 128, causal, /*queryHeads=*/4, /*kvHeads=*/2, 512, workers};
+  return {128, 128, causal, /*heads=*/4, /*sharedHeads=*/2, 512, workers};
 }
 
 WorkList makeList(const Sequences &sequences, const WorkShape &shape) {
@@ -32,18 +32,22 @@ void expectComplete(const Sequences &sequences, const WorkShape &shape,
                     const WorkList &list) {
   std::vector<int64_t> firstTile;
   int64_t tiles = 0;
+  auto getRows = [&](int64_t i) {
+    return shape.rows == TileRows::Queries ? sequences.getQueries(i)
+                                           : sequences.getKeys(i);
+  };
   for (int64_t i = 0; i < sequences.count; ++i) {
     firstTile.push_back(tiles);
-    tiles += (sequences.getQueries(i) + shape.blockM - 1) / shape.blockM;
+    tiles += (getRows(i) + shape.blockM - 1) / shape.blockM;
   }
-  ASSERT_EQ(int64_t(list.items.size()), tiles * shape.queryHeads);
+  ASSERT_EQ(int64_t(list.items.size()), tiles * shape.heads);
   std::vector<char> seen(list.items.size(), 0);
   for (const WorkItem &item : list.items) {
-    ASSERT_TRUE(item.head >= 0 && item.head < shape.queryHeads);
+    ASSERT_TRUE(item.head >= 0 && item.head < shape.heads);
     ASSERT_EQ(item.row % shape.blockM, 0);
-    ASSERT_TRUE(item.row < sequences.getQueries(item.sequence));
+    ASSERT_TRUE(item.row < getRows(item.sequence));
     int64_t tile = firstTile[size_t(item.sequence)] + item.row / shape.blockM;
-    char &mark = seen[size_t(tile * shape.queryHeads + item.head)];
+    char &mark = seen[size_t(tile * shape.heads + item.head)];
     ASSERT_EQ(mark, 0);
     mark = 1;
   }
@@ -102,12 +106,36 @@ std::vector<int32_t> randomOffsets(std::mt19937 &random, int64_t count) {
   return offsets;
 }
 
+/// The steps of the tile from `row` on, counted pair by pair.
+int64_t countSteps(const Sequences &sequences, const WorkShape &shape,
+                   int64_t sequence, int64_t row) {
+  bool areKeys = shape.rows == TileRows::Keys;
+  int64_t queries = sequences.getQueries(sequence);
+  int64_t keys = sequences.getKeys(sequence);
+  int64_t others = areKeys ? queries : keys, steps = 0;
+  int64_t last = std::min(row + shape.blockM, areKeys ? keys : queries) - 1;
+  for (int64_t block = 0; block < others; block += shape.blockN) {
+    bool any = false;
+    for (int64_t other = block; other < std::min(block + shape.blockN, others);
+         ++other) {
+      // Whether any row of the tile sees, or is seen.
+      int64_t query = areKeys ? other : last, key = areKeys ? row : other;
+      any |= !shape.causal || key <= query + keys - queries;
+    }
+    steps += any;
+  }
+  return steps;
+}
+
 /// Makes a list of sequences of random lengths, and checks it.
-void expectRandomListIsGood(std::mt19937 &random, int64_t count) {
+void expectRandomListIsGood(std::mt19937 &random, int64_t count,
+                            TileRows rows = TileRows::Queries) {
   std::vector<int32_t> q = randomOffsets(random, count);
   std::vector<int32_t> k = randomOffsets(random, count);
   Sequences sequences = {count, q.data(), k.data(), 0, 0};
   WorkShape shape = makeShape(random() % 2 == 0, 1 + int64_t(random() % 160));
+  shape.rows = rows;
+  shape.overhead = rows == TileRows::Keys ? 2 : 1;
   WorkList list = makeList(sequences, shape);
   expectComplete(sequences, shape, list);
   expectBalanced(sequences, shape, list);
@@ -122,6 +150,61 @@ TEST(WorkList, RandomDistributionsAreCompleteAndBalanced) {
       FAIL() << "in trial " << trial;
     }
   }
+}
+
+TEST(WorkList, RandomListsOfKeysAreCompleteAndBalanced) {
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 10000; ++trial) {
+    expectRandomListIsGood(random, int64_t(random() % 40), TileRows::Keys);
+    if (HasFatalFailure()) {
+      FAIL() << "in trial " << trial;
+    }
+  }
+  for (int trial = 0; trial < 20; ++trial) {
+    expectRandomListIsGood(random, 5000, TileRows::Keys);
+  }
+}
+
+TEST(WorkList, CostsAreSteps) {
+  std::mt19937 random(6);
+  for (int trial = 0; trial < 2000; ++trial) {
+    auto queries = int64_t(random() % 70), keys = int64_t(random() % 70);
+    Sequences sequences = {1, nullptr, nullptr, queries, keys};
+    WorkShape shape = makeShape(trial % 2 == 0);
+    shape.blockM = 1 + int64_t(random() % 20);
+    shape.blockN = 1 + int64_t(random() % 20);
+    for (TileRows rows : {TileRows::Queries, TileRows::Keys}) {
+      shape.rows = rows;
+      shape.overhead = rows == TileRows::Keys ? 2 : 1;
+      int64_t end = rows == TileRows::Keys ? keys : queries;
+      for (int64_t row = 0; row < end; row += shape.blockM) {
+        ASSERT_EQ(getTileCost(sequences, shape, 0, row),
+                  shape.overhead + countSteps(sequences, shape, 0, row))
+            << queries << " queries, " << keys << " keys, row " << row;
+      }
+    }
+  }
+}
+
+TEST(WorkList, FirstKeysComeFirst) {
+  // Causal: the first keys of a sequence are seen by the most queries.
+  WorkShape shape = {128, 64, true, 1, 1, 512, 1};
+  shape.rows = TileRows::Keys;
+  std::vector<std::vector<int32_t>> expected = {
+      {0, 0, 0}, {0, 128, 0}, {0, 256, 0}, {0, 384, 0}};
+  EXPECT_EQ(getItems(makeList({1, nullptr, nullptr, 512, 512}, shape)),
+            expected);
+}
+
+TEST(WorkList, KeysWithoutQueriesHaveTiles) {
+  const int32_t q[] = {0, 0, 0};
+  const int32_t k[] = {0, 10, 300};
+  Sequences sequences = {2, q, k, 0, 0};
+  WorkShape shape = makeShape(true);
+  shape.rows = TileRows::Keys;
+  WorkList list = makeList(sequences, shape);
+  EXPECT_EQ(list.items.size(), 16u);
+  expectComplete(sequences, shape, list);
 }
 
 TEST(WorkList, LongListsAreCompleteAndBalanced) {
@@ -260,4 +343,9 @@ TEST(WorkList, RefusesTooManyTiles) {
   EXPECT_EQ(status.message,
             "expected 'batch_size' to make at most 536870910 tiles of 1 query "
             "rows of a head, but got more");
+  shape.rows = TileRows::Keys;
+  status = makeWorkList({3, nullptr, nullptr, 1, 1 << 30}, shape, list);
+  EXPECT_EQ(status.message,
+            "expected 'batch_size' to make at most 536870910 tiles of 1 keys "
+            "of a head, but got more");
 }

@@ -51,6 +51,16 @@ def run_bench(*arguments):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def load_bench():
+    """The script as a module."""
+    loader = importlib.machinery.SourceFileLoader("jfa_bench", BENCH)
+    bench = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader("jfa_bench", loader))
+    with unittest.mock.patch.object(sys, "dont_write_bytecode", True):
+        loader.exec_module(bench)
+    return bench
+
+
 class Tables(unittest.TestCase):
     def test_rows(self):
         row = table_rows()[0]
@@ -416,11 +426,7 @@ class Measuring(unittest.TestCase):
                           "9.0e+00"})
 
     def test_a_skewed_shape_beside_its_twin(self):
-        loader = importlib.machinery.SourceFileLoader("jfa_bench", BENCH)
-        bench = importlib.util.module_from_spec(
-            importlib.util.spec_from_loader("jfa_bench", loader))
-        with unittest.mock.patch.object(sys, "dont_write_bytecode", True):
-            loader.exec_module(bench)
+        bench = load_bench()
         shape = shapes.skewed_shapes()[1]
         options = types.SimpleNamespace(peers="", rounds=3)
         timer = lambda call: 2.0 if call.name.startswith("equal") else 2.5
@@ -432,6 +438,19 @@ class Measuring(unittest.TestCase):
             bench.print_rows(shape, rows)
         self.assertIn("1.25 x the time of the same FLOPs in equal lengths: equal "
                       "twin B1001 S2072 of skewed", out.getvalue())
+
+    def test_block_attention_beside_a_copy(self):
+        bench = load_bench()
+        shape = shapes.block_shape("of three", [1, 64, 130], 2, 64)
+        self.assertEqual(shape.q_len, [1, 64, 64, 64, 2])
+        self.assertEqual(shape.bytes, 4 * 2 * 195 * 2 * 64)
+        self.assertIsNone(shapes.skewed_shapes()[0].bytes)
+        rows = {"jfa": {"ms": 1e-3, "tflops": 1.0, "low": 1e-3, "high": 1e-3,
+                        "gbps": 199.68}}
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            bench.print_rows(shape, rows)
+        self.assertIn("200 GB/s", out.getvalue())
 
 
 def main():

@@ -72,6 +72,14 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
       }
     }
   }
+  for (std::string dim : {"64", "128"}) {
+    for (std::string element : {"bf16", "f16"}) {
+      std::string key =
+          "block_attention_fwd sm_90a " + dim + "  " + element + "  ";
+      EXPECT_EQ(found[key], 1) << key;
+      ++expected;
+    }
+  }
   EXPECT_EQ(found.size(), expected);
 }
 

@@ -38,6 +38,7 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"dq_acc", ArgumentKind::TensorMap, ElementType::F32},
     {"lse_log2", ArgumentKind::TensorMap, ElementType::F32},
     {"delta", ArgumentKind::TensorMap, ElementType::F32},
+    {"sincos", ArgumentKind::TensorMap, ElementType::BF16},
     {"lse", ArgumentKind::Pointer, ElementType::F32},
     {"q_offsets", ArgumentKind::Pointer, ElementType::I32},
     {"k_offsets", ArgumentKind::Pointer, ElementType::I32},

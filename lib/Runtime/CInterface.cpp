@@ -27,6 +27,10 @@ struct jfaBlockAttentionForwardPlan {
   BlockAttentionForwardPlan plan;
 };
 
+struct jfaBlockAttentionBackwardPlan {
+  BlockAttentionBackwardPlan plan;
+};
+
 static void copyText(char *destination, size_t size, const std::string &text) {
   size_t length = std::min(size - 1, text.size());
   std::memcpy(destination, text.data(), length);
@@ -436,5 +440,46 @@ jfaBlockAttentionForwardExecute(const jfaBlockAttentionForwardPlan *plan,
                                 const jfaBlockAttentionForwardBuffers *buffers,
                                 const void *workspace, size_t workspace_bytes,
                                 void *stream, jfaError *error) {
+  return execute(plan, buffers, workspace, workspace_bytes, stream, error);
+}
+
+//===----------------------------------------------------------------------===//
+// Block attention, backward
+//===----------------------------------------------------------------------===//
+
+jfaStatus jfaBlockAttentionBackwardPlanCreate(
+    const jfaBlockAttentionBackwardDescription *description, int32_t device,
+    jfaBlockAttentionBackwardPlan **plan, jfaError *error) {
+  return createPlan(description, device, plan, error);
+}
+
+jfaStatus
+jfaBlockAttentionBackwardPlanDestroy(jfaBlockAttentionBackwardPlan *plan,
+                                     jfaError *error) {
+  delete plan;
+  return report(success(), error);
+}
+
+jfaStatus jfaBlockAttentionBackwardPlanGetWorkspaceSize(
+    const jfaBlockAttentionBackwardPlan *plan, size_t *bytes, jfaError *error) {
+  return getWorkspaceSize(plan, bytes, error);
+}
+
+jfaStatus
+jfaBlockAttentionBackwardPlanGetFacts(const jfaBlockAttentionBackwardPlan *plan,
+                                      jfaKernelFacts *facts, jfaError *error) {
+  return getFacts(plan, facts, error);
+}
+
+jfaStatus jfaBlockAttentionBackwardPlanInitializeWorkspace(
+    const jfaBlockAttentionBackwardPlan *plan, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error) {
+  return initializeWorkspace(plan, workspace, workspace_bytes, stream, error);
+}
+
+jfaStatus jfaBlockAttentionBackwardExecute(
+    const jfaBlockAttentionBackwardPlan *plan,
+    const jfaBlockAttentionBackwardBuffers *buffers, const void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error) {
   return execute(plan, buffers, workspace, workspace_bytes, stream, error);
 }

@@ -7,19 +7,11 @@
 
 #include "ReferenceAttention.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 using namespace jfa::runtime;
-
-/// The keys that query `row` sees.
-static int64_t countSeen(const ReferenceHead &head, int64_t row) {
-  return head.causal ? std::clamp<int64_t>(row + head.keys - head.queries + 1,
-                                           0, head.keys)
-                     : head.keys;
-}
 
 static double dot(const float *a, const float *b, int64_t size) {
   double sum = 0;
@@ -56,7 +48,7 @@ void jfa::runtime::computeReference(const ReferenceHead &head, const float *q,
                                     float *lse) {
   std::vector<double> weights, sum;
   for (int64_t i = 0; i < head.queries; ++i) {
-    weights.resize(size_t(countSeen(head, i)));
+    weights.resize(size_t(head.countSeen(i)));
     lse[i] = float(computeWeights(head, q + i * head.dim, k, weights));
     sum.assign(size_t(head.dim), 0.0);
     for (size_t j = 0; j < weights.size(); ++j) {
@@ -75,7 +67,7 @@ void jfa::runtime::addReferenceGradients(const ReferenceHead &head,
   std::vector<double> weights, dWeights;
   for (int64_t i = 0; i < head.queries; ++i) {
     const float *row = q + i * head.dim, *dRow = dO + i * head.dim;
-    weights.resize(size_t(countSeen(head, i)));
+    weights.resize(size_t(head.countSeen(i)));
     computeWeights(head, row, k, weights);
     dWeights.resize(weights.size());
     // The sum of do * o, since o is the sum of weights times values.

@@ -8,6 +8,7 @@
 #ifndef JFA_LIB_RUNTIME_REFERENCEATTENTION_H
 #define JFA_LIB_RUNTIME_REFERENCEATTENTION_H
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,12 @@ struct ReferenceHead {
   int64_t dim;
   bool causal;
   double scale;
+
+  /// The keys that query `row` sees.
+  int64_t countSeen(int64_t row) const {
+    return causal ? std::clamp<int64_t>(row + keys - queries + 1, 0, keys)
+                  : keys;
+  }
 };
 
 /// softmax(scale * Q K^T) V with its log-sum-exp, as the contract states it: a

@@ -13,6 +13,7 @@ everything is skipped, loudly, and the exit status is 0.
 
 import argparse
 import itertools
+import math
 import os
 import sys
 import traceback
@@ -31,6 +32,7 @@ except ImportError as error:
     MISSING = str(error)
 
 BLOCK = 64
+NAMES = ("dq", "dk", "dv")
 TESTS = []
 
 
@@ -110,6 +112,82 @@ def check(lengths, heads=2, sequences=None, **options):
     return f"error {error:.2e} of {bound:.2e}"
 
 
+def gradients(q, k, v, dout, scale, dtype):
+    """dq, dk and dv of `[..., n, D]` in `dtype` throughout, with no fusion."""
+    q, k, v, dout = (x.to(dtype) for x in (q, k, v, dout))
+    p = torch.softmax((q @ k.transpose(-1, -2)) * scale, -1)
+    dp = dout @ v.transpose(-1, -2)
+    ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
+    return ds @ k, ds.transpose(-1, -2) @ q, p.transpose(-1, -2) @ dout
+
+
+def run_backward(p, dout, plan=None):
+    """Runs a problem into NaN-filled gradients."""
+    t = p.tensors
+    plan = plan or jfa.BlockAttentionBackwardPlan(
+        t["q"], t["k"], t["v"], p.offsets, scale=p.scale)
+    outputs = plan.make_outputs()
+    for x in outputs:
+        x.fill_(NAN)
+    plan.bind(t["q"], t["k"], t["v"], dout, *outputs)()
+    torch.cuda.synchronize()
+    return outputs
+
+
+def make_dout(p):
+    g = torch.Generator(device=DEVICE).manual_seed(p.seed + 1)
+    dout = torch.randn(p.tensors["q"].shape, device=DEVICE, generator=g)
+    dout = dout.to(p.dtype)
+    dout[:p.o_start[0]] = NAN
+    dout[p.o_start[-1]:] = NAN
+    return dout
+
+
+def compare_gradients(p, dout, got, blocks=None):
+    """Raises AssertionError unless dq, dk and dv are right; returns errors and
+    bounds."""
+    scale = p.scale or 1 / math.sqrt(p.head_dim)
+    worst = [[0.0] * 3 for _ in range(3)]
+    by_length = {}
+    for b in range(p.batch) if blocks is None else blocks:
+        by_length.setdefault(p.q_len[b], []).append(p.o_start[b])
+    for n, starts in by_length.items():
+        size = max(1, (1 << 26) // (n * p.heads[0] * p.head_dim))
+        for at in range(0, len(starts), size):
+            rows = torch.tensor(starts[at:at + size], device=DEVICE)[:, None]
+            rows = rows + torch.arange(n, device=DEVICE)
+            inputs = [x[rows].transpose(1, 2)
+                      for x in (*(p.tensors[n] for n in "qkv"), dout)]
+            ref = gradients(*inputs, scale, torch.float32)
+            low = gradients(*inputs, scale, p.dtype)
+            for i in range(3):
+                x = got[i][rows].transpose(1, 2).float()
+                assert torch.isfinite(x).all(), \
+                    f"{NAMES[i]} has values that are not finite"
+                for j, change in enumerate((x - ref[i], low[i].float() - ref[i],
+                                            ref[i] + 0.3 - 0.3 - ref[i])):
+                    worst[i][j] = max(worst[i][j], max_abs(change))
+    notes = []
+    for name, (error, low_error, slack) in zip(NAMES, worst):
+        bound = 2 * low_error + 2 * slack
+        assert error <= bound, \
+            f"{name} is off by {error:.3e}, allowed {bound:.3e}"
+        notes.append(f"{name} {error:.1e} of {bound:.1e}")
+    return ", ".join(notes)
+
+
+def check_backward(lengths, heads=2, blocks=None, **options):
+    p = make_problem(lengths, heads, **options)
+    dout = make_dout(p)
+    got = run_backward(p, dout)
+    note = compare_gradients(p, dout, got, blocks)
+    outside = torch.ones(dout.shape[0], dtype=torch.bool, device=DEVICE)
+    outside[p.o_start[0]:p.o_start[-1]] = False
+    for name, x in zip(NAMES, got):
+        assert torch.isnan(x[outside]).all(), f"{name} was written outside"
+    return note
+
+
 def variants():
     for dim, dtype in itertools.product((64, 128),
                                         (torch.bfloat16, torch.float16)):
@@ -144,6 +222,38 @@ def numbers():
 
 
 @test
+def backward():
+    for name, options in variants():
+        for heads in (1, 2, 3, 8):
+            yield (f"backward {name} heads {heads}",
+                   lambda o=options, h=heads: check_backward(
+                       all_lengths(), h, lead=37, tail=200, **o))
+    for kind in ("x3", "x20", "constant", "outlier", "walk"):
+        for name, options in variants():
+            yield (f"backward {kind} {name}", lambda o=options, k=kind:
+                   check_backward(all_lengths(), kind=k, lead=3, tail=130, **o))
+    yield "backward scale 0.5", lambda: check_backward(all_lengths(), scale=0.5)
+    yield "backward of nothing", lambda: check_backward([0] * 7, tail=3)
+
+
+@test
+def autograd():
+
+    def body():
+        p = make_problem(all_lengths(), 2)
+        t = {n: x.clone().requires_grad_() for n, x in p.tensors.items()}
+        dout = make_dout(p)
+        o = jfa.block_attention(t["q"], t["k"], t["v"], p.offsets)
+        o.backward(dout)
+        want = run_backward(p, dout)
+        assert torch.equal(o.detach(), run(p))
+        for name, x in zip("qkv", want):
+            assert torch.equal(t[name].grad, x), f"the gradient of {name}"
+
+    yield "autograd", body
+
+
+@test
 def inputs():
     for kind in ("x3", "x20", "constant", "outlier", "walk"):
         for name, options in variants():
@@ -156,16 +266,21 @@ def inputs():
 def isolation():
     """NaN and infinities stay in their own block."""
 
+    def results(p):
+        return (run(p), *run_backward(p, make_dout(p)))
+
     def body(value, dim):
         p = make_problem([300, 64, 0, 65, 1, 129, 640], 3, head_dim=dim)
-        good = run(p)
+        all_good = results(p)
+        good = all_good[0]
         keep = torch.ones(good.shape[0], dtype=torch.bool, device=DEVICE)
         for bad in (1, 4, 6, 9):
             rows = slice(p.o_start[bad], p.o_start[bad + 1])
             keep[rows] = False
             for x in p.tensors.values():
                 x[rows] = value
-        assert torch.equal(run(p)[keep], good[keep])
+        for x, good in zip(results(p), all_good):
+            assert torch.equal(x[keep], good[keep])
 
     for value, dim in itertools.product((NAN, float("-inf")), (64, 128)):
         yield f"blocks of {value} D{dim}", lambda v=value, d=dim: body(v, d)
@@ -180,6 +295,13 @@ def repeatability():
         first = run(p, plan)
         for i in range(100):
             assert torch.equal(run(p, plan), first), f"launch {i} differs"
+        dout = make_dout(p)
+        plan = jfa.BlockAttentionBackwardPlan(*(p.tensors[n] for n in "qkv"),
+                                              p.offsets)
+        first = run_backward(p, dout, plan)
+        for i in range(100):
+            for x, y in zip(run_backward(p, dout, plan), first):
+                assert torch.equal(x, y), f"backward {i} differs"
 
     for dim in (64, 128):
         yield f"100 launches D{dim}", lambda d=dim: body(d)
@@ -202,6 +324,8 @@ def sizes():
     long = [2048] * 2100 + [1000, 77]
     some = [0, 1050, 65471, 65503, 65535, 65536, 67200, 67215, 67216, 67217]
     yield "2^31 elements", lambda: check(long, 4, some, tail=64)
+    yield "backward B=100000", lambda: check_backward(lengths(100000, 9), tail=64)
+    yield "backward 2^31 elements", lambda: check_backward(long, 4, some, tail=64)
 
 
 @test
@@ -233,6 +357,8 @@ def strides():
             part.copy_(p.tensors[name])
             p.tensors[name] = part
         compare(p, run(p))
+        dout = make_dout(p)
+        compare_gradients(p, dout, run_backward(p, dout))
 
     for layout in ("qkv", "heads first", "wide"):
         yield f"strides {layout}", lambda w=layout: views(w)
@@ -298,6 +424,14 @@ def refusals():
     for name in "qkvo":
         yield (f"refuses misaligned {name}",
                lambda n=name: at_execution(n, misalign(n)))
+    def rotary():
+        p = make_problem(lengths, 4)
+        return expect_refusal(
+            lambda: jfa.BlockAttentionBackwardPlan(
+                *(p.tensors[n] for n in "qkv"), p.offsets, rotary="kv"),
+            "rotary")
+
+    yield "refuses a rotation of k and v only", rotary
     yield "refuses a small workspace", lambda: at_execution("workspace_bytes",
                                                             short)
 

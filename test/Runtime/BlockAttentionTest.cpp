@@ -153,3 +153,106 @@ TEST(BlockAttention, ChecksBuffers) {
   buffers.struct_size = 0;
   EXPECT_EQ(checkBlockBuffers(problem, buffers).argument, "struct_size");
 }
+
+namespace {
+using BackwardDescription = jfaBlockAttentionBackwardDescription;
+
+BackwardDescription makeBackward() {
+  BackwardDescription description{};
+  description.struct_size = sizeof(description);
+  description.forward = makeDescription();
+  return description;
+}
+
+Status check(const BackwardDescription &description) {
+  BlockGradients gradients;
+  BlockList blocks;
+  return checkBlockGradients(description, gradients, blocks);
+}
+
+struct BackwardRefusal {
+  std::function<void(BackwardDescription &)> change;
+  const char *argument;
+  const char *message;
+};
+} // namespace
+
+TEST(BlockAttention, FillsInGradients) {
+  BackwardDescription description = makeBackward();
+  description.dk_row_stride = 1024;
+  description.forward.o_row_stride = 3; // means nothing
+  description.rotary = JFA_ROTARY_QKV;
+  BlockGradients gradients;
+  BlockList blocks;
+  Status status = checkBlockGradients(description, gradients, blocks);
+  ASSERT_FALSE(status.failed()) << status.message;
+  EXPECT_EQ(gradients.tensors.dOut.rowStride, 4 * 128);
+  EXPECT_EQ(gradients.tensors.dK.rowStride, 1024);
+  EXPECT_EQ(gradients.sinCos.rowStride, 128);
+  EXPECT_EQ(gradients.rotary, JFA_ROTARY_QKV);
+  EXPECT_EQ(blocks.numBlocks, 5);
+}
+
+TEST(BlockAttention, RefusesGradientsByName) {
+  static const int32_t falling[] = {0, 64, 60, 70, 80, 90, 100};
+  const BackwardRefusal refusals[] = {
+      {[](BackwardDescription &d) { d.struct_size = 8; }, "struct_size",
+       "expected 'struct_size' to be 200, but got 8"},
+      {[](BackwardDescription &d) { d.forward.struct_size = 8; },
+       "forward.struct_size",
+       "expected 'forward.struct_size' to be 112, but got 8"},
+      {[](BackwardDescription &d) { d.forward.offsets = nullptr; }, "offsets",
+       "expected 'offsets' to be a pointer, but got null"},
+      {[](BackwardDescription &d) { d.forward.offsets = falling; }, "offsets",
+       "expected 'offsets' to be non-decreasing, but got offsets[1] = 64 and "
+       "offsets[2] = 60"},
+      {[](BackwardDescription &d) { d.forward.num_kv_heads = 1; },
+       "num_kv_heads",
+       "expected 'num_kv_heads' to be 'num_query_heads' = 4 in block "
+       "attention, but got 1"},
+      {[](BackwardDescription &d) { d.dout_head_stride = 12; },
+       "dout_head_stride",
+       "expected 'dout_head_stride' to be 0 or in 128 .. 549755813887 "
+       "elements, but got 12"},
+      {[](BackwardDescription &d) { d.rotary = 3; }, "rotary",
+       "expected 'rotary' to be none (0), q and k (1) or q, k and v (2), but "
+       "got 3"},
+      {[](BackwardDescription &d) { d.sincos_row_stride = 132; },
+       "sincos_row_stride",
+       "expected 'sincos_row_stride' to be 0 or a multiple of 8 in 128 .. "
+       "549755813887 elements, but got 132"},
+  };
+  ASSERT_FALSE(check(makeBackward()).failed());
+  for (const BackwardRefusal &refusal : refusals) {
+    BackwardDescription description = makeBackward();
+    refusal.change(description);
+    Status status = check(description);
+    EXPECT_TRUE(status.failed()) << refusal.message;
+    EXPECT_EQ(status.argument, refusal.argument);
+    EXPECT_EQ(status.message, refusal.message);
+  }
+}
+
+TEST(BlockAttention, ChecksGradientBuffers) {
+  BackwardDescription description = makeBackward();
+  BlockGradients gradients;
+  BlockList blocks;
+  ASSERT_FALSE(checkBlockGradients(description, gradients, blocks).failed());
+  alignas(16) char memory[32];
+  jfaBlockAttentionBackwardBuffers good{};
+  good.struct_size = sizeof(good);
+  good.q = good.k = good.v = good.dout = memory;
+  good.dq = good.dk = good.dv = memory;
+  EXPECT_FALSE(checkBlockBuffers(gradients, good).failed());
+  jfaBlockAttentionBackwardBuffers buffers = good;
+  buffers.dv = nullptr;
+  EXPECT_EQ(checkBlockBuffers(gradients, buffers).message,
+            "expected 'dv' to be a device pointer, but got null");
+  buffers = good;
+  buffers.sincos = memory;
+  EXPECT_EQ(checkBlockBuffers(gradients, buffers).argument, "sincos");
+  gradients.rotary = JFA_ROTARY_QK;
+  EXPECT_FALSE(checkBlockBuffers(gradients, buffers).failed());
+  EXPECT_EQ(checkBlockBuffers(gradients, good).message,
+            "expected 'sincos' to be a device pointer, but got null");
+}

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GradientReference.h"
 #include "Npy.h"
 #include "Options.h"
 #include "Reference.h"
@@ -56,11 +57,16 @@ static std::string bindAttention(const Options &options, Manifest &manifest,
                                  State &state) {
   sim::AttentionProblem problem = options.attention.makeProblem();
   problem.causal |= manifest.isCausal;
+  problem.headDim = manifest.headDim;
+  problem.rotary = manifest.rotary;
   problem.seed = options.seed;
   problem.maxCtas = options.grid.empty() ? 3 : options.grid[0];
   std::string error = state.attention.bind(problem, makeProgram(manifest),
                                            state.arrays, state.values);
   manifest.shape.grid = {state.attention.getCtas(), 1, 1};
+  if (error.empty() && !state.attention.isForward()) {
+    sim::fillBackwardInputs(state.attention, state.arrays);
+  }
   return error;
 }
 
@@ -234,8 +240,13 @@ static int emulate(const Options &options, const Code &code,
   if (error = writeOutputs(options, state); !error.empty()) {
     return fail(error);
   }
-  bool isRight = !options.attention.lengths ||
-                 sim::checkAttention(state.attention, state.arrays);
+  if (!options.attention.lengths) {
+    return kRight;
+  }
+  bool isForward = state.attention.isForward();
+  bool isRight = isForward ? sim::checkAttention(state.attention, state.arrays)
+                           : sim::checkBackward(state.attention, state.arrays,
+                                                /*isWhole=*/false);
   return isRight ? kRight : kWrongValues;
 }
 

@@ -31,6 +31,8 @@ operations, and reports violations of its protocol.
 )";
 static const char *const kHelpAfter =
     R"(  --causal             binds CAUSAL=true
+  --pre=FILE           the backward's kernel before FILE's, whose results it gets
+  --post=FILE          the one after it
 
 Any kernel:
   --arg NAME=VALUE     a number, a file in NumPy's format, or zeros:, iota:,
@@ -52,6 +54,8 @@ static std::map<std::string, OptionReader> getReaders(Options &options) {
       {"--kernel", readText(options.kernel)},
       {"--schedule", readText(options.schedule)},
       {"--trace", readText(options.trace)},
+      {"--pre", readText(options.preFile)},
+      {"--post", readText(options.postFile)},
       {"--grid", readNumber(options.grid, 1)},
       {"--seed", readNumber(options.seed, 0)},
       {"--proxy",
@@ -73,6 +77,10 @@ static std::map<std::string, OptionReader> getReaders(Options &options) {
 static std::string check(const Options &options) {
   if (options.file.empty()) {
     return "expected a file with a kernel";
+  }
+  bool isChain = !options.preFile.empty() || !options.postFile.empty();
+  if (isChain && (!options.attention.lengths || options.verify)) {
+    return "expected '--lengths' and not '--verify' with '--pre' and '--post'";
   }
   if (options.verify && options.strictProxy) {
     return "expected either '--verify' or '--proxy=strict', but got both";

@@ -21,6 +21,8 @@ struct Options {
   NamedTexts arguments, outputs;
 
   AttentionOptions attention;
+  /// The backward's other kernels.
+  std::string preFile, postFile;
 
   uint64_t seed = 0;
   std::optional<int64_t> grid;

@@ -12,14 +12,17 @@ JFA_LIBRARY or beside itself; see `jfa-c/Runtime.h` for what each call promises.
 
 from ._library import JFAError, kernels, load_kernels, version
 from .attention import AttentionForwardPlan, attention_forward
-from .block_attention import (BlockAttentionForwardPlan,
+from .block_attention import (BlockAttentionBackwardPlan,
+                              BlockAttentionForwardPlan, block_attention,
                               block_attention_forward)
 
 __all__ = [
     "AttentionForwardPlan",
+    "BlockAttentionBackwardPlan",
     "BlockAttentionForwardPlan",
     "JFAError",
     "attention_forward",
+    "block_attention",
     "block_attention_forward",
     "kernels",
     "load_kernels",

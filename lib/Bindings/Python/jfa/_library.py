@@ -129,6 +129,37 @@ class BlockAttentionForwardBuffers(C.Structure):
     ]
 
 
+class BlockAttentionBackwardDescription(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("forward", BlockAttentionForwardDescription),
+        ("dout_row_stride", C.c_int64),
+        ("dout_head_stride", C.c_int64),
+        ("dq_row_stride", C.c_int64),
+        ("dq_head_stride", C.c_int64),
+        ("dk_row_stride", C.c_int64),
+        ("dk_head_stride", C.c_int64),
+        ("dv_row_stride", C.c_int64),
+        ("dv_head_stride", C.c_int64),
+        ("sincos_row_stride", C.c_int64),
+        ("rotary", C.c_int32),
+    ]
+
+
+class BlockAttentionBackwardBuffers(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("q", C.c_void_p),
+        ("k", C.c_void_p),
+        ("v", C.c_void_p),
+        ("dout", C.c_void_p),
+        ("dq", C.c_void_p),
+        ("dk", C.c_void_p),
+        ("dv", C.c_void_p),
+        ("sincos", C.c_void_p),
+    ]
+
+
 class JFAError(RuntimeError):
     """A call that the runtime refused. `argument` is what it refused, by name,
     and `status` the name of its status."""
@@ -200,6 +231,33 @@ _FUNCTIONS = {
     "jfaBlockAttentionForwardExecute": [
         C.c_void_p,
         C.POINTER(BlockAttentionForwardBuffers),
+        C.c_void_p,
+        C.c_size_t,
+        C.c_void_p,
+    ],
+    "jfaBlockAttentionBackwardPlanCreate": [
+        C.POINTER(BlockAttentionBackwardDescription),
+        C.c_int32,
+        C.POINTER(C.c_void_p),
+    ],
+    "jfaBlockAttentionBackwardPlanDestroy": [C.c_void_p],
+    "jfaBlockAttentionBackwardPlanGetWorkspaceSize": [
+        C.c_void_p,
+        C.POINTER(C.c_size_t),
+    ],
+    "jfaBlockAttentionBackwardPlanGetFacts": [
+        C.c_void_p,
+        C.POINTER(KernelFacts),
+    ],
+    "jfaBlockAttentionBackwardPlanInitializeWorkspace": [
+        C.c_void_p,
+        C.c_void_p,
+        C.c_size_t,
+        C.c_void_p,
+    ],
+    "jfaBlockAttentionBackwardExecute": [
+        C.c_void_p,
+        C.POINTER(BlockAttentionBackwardBuffers),
         C.c_void_p,
         C.c_size_t,
         C.c_void_p,

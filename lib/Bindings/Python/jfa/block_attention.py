@@ -13,17 +13,16 @@ import torch
 from . import _library
 from .attention import _ELEMENT_TYPES, _check_tensor, _refuse, _strides
 
+ROTARY = {None: 0, "qk": 1, "qkv": 2}
 
-class BlockAttentionForwardPlan:
-    """The forward for one shape: made once, then called any number of times.
 
-    `q`, `k`, `v` are tensors `[T, H, D]` (or stand-ins on the same device) of the
-    shapes and strides the plan is for, `offsets` an int32 tensor `[B + 1]`; one on
-    a GPU is copied to the host, which waits for it. `o`, if given, sets the
-    strides of the output.
-    """
+class _BlockPlan:
+    """What both plans share. `direction` is part of the C interface's names."""
 
-    def __init__(self, q, k, v, offsets, *, scale=None, o=None):
+    direction = None
+
+    def _describe(self, q, k, v, offsets, scale):
+        """The forward's description; `self._host_offsets` keeps its array."""
         if q.dtype not in _ELEMENT_TYPES:
             _refuse("q", f"to have dtype bfloat16 or float16, but got {q.dtype}")
         self.device = q.device
@@ -34,6 +33,7 @@ class BlockAttentionForwardPlan:
         self.dtype = q.dtype
         self.shape = list(q.shape)
         self._plan = C.c_void_p()
+        self._strides = {}
         d = _library.BlockAttentionForwardDescription()
         d.struct_size = C.sizeof(d)
         d.element_type = _ELEMENT_TYPES[self.dtype]
@@ -44,25 +44,30 @@ class BlockAttentionForwardPlan:
         _check_tensor("v", v, self.dtype, self.device, list(k.shape))
         _, d.num_query_heads, d.head_dim = q.shape
         d.num_kv_heads = k.shape[1]
-        host = self._host(offsets)
-        d.offsets = host.data_ptr()
-        d.batch_size = host.shape[0] - 1
-        tensors = {"q": q, "k": k, "v": v}
-        if o is not None:
-            _check_tensor("o", o, self.dtype, self.device, self.shape)
-            tensors["o"] = o
+        self._host_offsets = self._host(offsets)
+        d.offsets = self._host_offsets.data_ptr()
+        d.batch_size = self._host_offsets.shape[0] - 1
+        self._set_strides(d, q=q, k=k, v=v)
+        return d
+
+    def _set_strides(self, description, **tensors):
         for name, tensor in tensors.items():
             row, head = _strides(tensor)
-            setattr(d, f"{name}_row_stride", row)
-            setattr(d, f"{name}_head_stride", head)
-        self._strides = {n: t.stride() for n, t in tensors.items()}
-        _library.call("jfaBlockAttentionForwardPlanCreate", C.byref(d),
-                      self.device.index, C.byref(self._plan))
+            setattr(description, f"{name}_row_stride", row)
+            setattr(description, f"{name}_head_stride", head)
+            self._strides[name] = tensor.stride()
+
+    def _create(self, description):
+        self._call("PlanCreate", C.byref(description), self.device.index,
+                   C.byref(self._plan))
         self.workspace = self.make_workspace()
+
+    def _call(self, name, *arguments):
+        _library.call(f"jfaBlockAttention{self.direction}{name}", *arguments)
 
     def __del__(self):
         if getattr(self, "_plan", None):
-            _library.call("jfaBlockAttentionForwardPlanDestroy", self._plan)
+            self._call("PlanDestroy", self._plan)
 
     def _host(self, offsets):
         """A copy on the host."""
@@ -82,14 +87,12 @@ class BlockAttentionForwardPlan:
         """What the plan launches, as a dictionary."""
         facts = _library.KernelFacts(
             struct_size=C.sizeof(_library.KernelFacts))
-        _library.call("jfaBlockAttentionForwardPlanGetFacts", self._plan,
-                      C.byref(facts))
+        self._call("PlanGetFacts", self._plan, C.byref(facts))
         return facts.to_dict()
 
     def workspace_bytes(self):
         size = C.c_size_t()
-        _library.call("jfaBlockAttentionForwardPlanGetWorkspaceSize",
-                      self._plan, C.byref(size))
+        self._call("PlanGetWorkspaceSize", self._plan, C.byref(size))
         return size.value
 
     def make_workspace(self):
@@ -97,17 +100,15 @@ class BlockAttentionForwardPlan:
         size = self.workspace_bytes()
         workspace = torch.empty(size, dtype=torch.uint8, device=self.device)
         stream = torch.cuda.current_stream(self.device).cuda_stream
-        _library.call("jfaBlockAttentionForwardPlanInitializeWorkspace",
-                      self._plan, workspace.data_ptr(), size, stream)
+        self._call("PlanInitializeWorkspace", self._plan, workspace.data_ptr(),
+                   size, stream)
         return workspace
 
-    def bind(self, q, k, v, o, workspace=None):
-        """Checks tensors against the plan; the result launches on the current
-        stream each time it is called."""
-        buffers = _library.BlockAttentionForwardBuffers()
+    def _bind(self, buffers, tensors, workspace):
+        """Checks tensors `[T, H, D]` against the plan; the result launches."""
         buffers.struct_size = C.sizeof(buffers)
         packed = torch.empty(self.shape, device="meta").stride()
-        for name, tensor in {"q": q, "k": k, "v": v, "o": o}.items():
+        for name, tensor in tensors.items():
             _check_tensor(name, tensor, self.dtype, self.device, self.shape)
             wanted = self._strides.get(name, packed)
             if tensor.stride() != wanted:
@@ -117,14 +118,39 @@ class BlockAttentionForwardPlan:
         workspace = self.workspace if workspace is None else workspace
         size = workspace.numel() * workspace.element_size()
         # The tensors live as long as the function that uses their addresses.
-        keep = (q, k, v, o, workspace)
+        keep = (tensors, workspace)
 
         def launch():
             stream = torch.cuda.current_stream(self.device).cuda_stream
-            _library.call("jfaBlockAttentionForwardExecute", self._plan,
-                          C.byref(buffers), keep[-1].data_ptr(), size, stream)
+            self._call("Execute", self._plan, C.byref(buffers),
+                       keep[-1].data_ptr(), size, stream)
 
         return launch
+
+
+class BlockAttentionForwardPlan(_BlockPlan):
+    """The forward for one shape: made once, then called any number of times.
+
+    `q`, `k`, `v` are tensors `[T, H, D]` (or stand-ins on the same device) of the
+    shapes and strides the plan is for, `offsets` an int32 tensor `[B + 1]`; one on
+    a GPU is copied to the host, which waits for it. `o`, if given, sets the
+    strides of the output.
+    """
+
+    direction = "Forward"
+
+    def __init__(self, q, k, v, offsets, *, scale=None, o=None):
+        description = self._describe(q, k, v, offsets, scale)
+        if o is not None:
+            _check_tensor("o", o, self.dtype, self.device, self.shape)
+            self._set_strides(description, o=o)
+        self._create(description)
+
+    def bind(self, q, k, v, o, workspace=None):
+        """Checks tensors against the plan; the result launches on the current
+        stream each time it is called."""
+        return self._bind(_library.BlockAttentionForwardBuffers(),
+                          {"q": q, "k": k, "v": v, "o": o}, workspace)
 
     def __call__(self, q, k, v, o=None):
         """Launches on the current stream; returns `o`."""
@@ -134,6 +160,58 @@ class BlockAttentionForwardPlan:
         return o
 
 
+class BlockAttentionBackwardPlan(_BlockPlan):
+    """The backward for one shape, as BlockAttentionForwardPlan.
+
+    Gradients are packed; `dout` has the strides of the one given here, or is
+    packed too. With `rotary` ("qk" or "qkv") these tensors have been rotated,
+    as rotate() does it, and the gradients are those of the ones before.
+    """
+
+    direction = "Backward"
+
+    def __init__(self, q, k, v, offsets, *, scale=None, dout=None, rotary=None):
+        if rotary not in ROTARY:
+            _refuse("rotary", f"to be None, 'qk' or 'qkv', but got {rotary!r}")
+        d = _library.BlockAttentionBackwardDescription()
+        d.struct_size = C.sizeof(d)
+        d.forward = self._describe(q, k, v, offsets, scale)
+        if dout is not None:
+            _check_tensor("dout", dout, self.dtype, self.device, self.shape)
+            self._set_strides(d, dout=dout)
+        d.rotary = ROTARY[rotary]
+        self.rotary = rotary
+        self._create(d)
+
+    def make_outputs(self):
+        """New, packed tensors for `dq`, `dk` and `dv`."""
+        return tuple(
+            torch.empty(self.shape, dtype=self.dtype, device=self.device)
+            for _ in range(3))
+
+    def bind(self, q, k, v, dout, dq, dk, dv, sincos=None, workspace=None):
+        """Checks tensors against the plan; the result launches on the current
+        stream each time it is called. `sincos` is `[T, D]` if anything is
+        rotated."""
+        buffers = _library.BlockAttentionBackwardBuffers()
+        if sincos is not None:
+            _check_tensor("sincos", sincos, self.dtype, self.device,
+                          [self.shape[0], self.shape[2]])
+            if not sincos.is_contiguous():
+                _refuse("sincos", "to be contiguous, but it is not")
+            buffers.sincos = sincos.data_ptr()
+        launch = self._bind(buffers, {"q": q, "k": k, "v": v, "dout": dout,
+                                      "dq": dq, "dk": dk, "dv": dv}, workspace)
+        launch.sincos = sincos
+        return launch
+
+    def __call__(self, q, k, v, dout, sincos=None):
+        """Launches on the current stream; returns `dq`, `dk` and `dv`."""
+        gradients = self.make_outputs()
+        self.bind(q, k, v, dout, *gradients, sincos=sincos)()
+        return gradients
+
+
 def block_attention_forward(q, k, v, offsets, *, scale=None):
     """softmax(scale * Q K^T) V within blocks of 64 rows of each sequence.
 
@@ -141,3 +219,25 @@ def block_attention_forward(q, k, v, offsets, *, scale=None):
     directly where one shape runs often. Rows of no sequence are not written.
     """
     return BlockAttentionForwardPlan(q, k, v, offsets, scale=scale)(q, k, v)
+
+
+class _BlockAttention(torch.autograd.Function):
+
+    @staticmethod
+    def forward(ctx, q, k, v, offsets, scale):
+        ctx.save_for_backward(q, k, v)
+        ctx.offsets, ctx.scale = offsets, scale
+        return BlockAttentionForwardPlan(q, k, v, offsets, scale=scale)(q, k, v)
+
+    @staticmethod
+    def backward(ctx, dout):
+        q, k, v = ctx.saved_tensors
+        dout = dout.contiguous()
+        plan = BlockAttentionBackwardPlan(q, k, v, ctx.offsets, scale=ctx.scale)
+        return (*plan(q, k, v, dout), None, None)
+
+
+def block_attention(q, k, v, offsets, *, scale=None):
+    """As block_attention_forward, with gradients for `q`, `k` and `v`. Rows of
+    no sequence have neither values nor gradients that mean anything."""
+    return _BlockAttention.apply(q, k, v, offsets, scale)

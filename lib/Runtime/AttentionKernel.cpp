@@ -38,6 +38,7 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"dq_acc", ArgumentKind::TensorMap, ElementType::F32},
     {"lse_log2", ArgumentKind::TensorMap, ElementType::F32},
     {"delta", ArgumentKind::TensorMap, ElementType::F32},
+    {"sincos", ArgumentKind::TensorMap, ElementType::BF16},
     {"lse", ArgumentKind::Pointer, ElementType::F32},
     {"q_offsets", ArgumentKind::Pointer, ElementType::I32},
     {"k_offsets", ArgumentKind::Pointer, ElementType::I32},
@@ -50,6 +51,10 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"rows_stride", ArgumentKind::Scalar, ElementType::I64},
     {"scale", ArgumentKind::Scalar, ElementType::F32},
     {"scale_log2", ArgumentKind::Scalar, ElementType::F32},
+    {"block_starts", ArgumentKind::Pointer, ElementType::I32},
+    {"num_sequences", ArgumentKind::Scalar, ElementType::I32},
+    {"num_items", ArgumentKind::Scalar, ElementType::I32},
+    {"heads", ArgumentKind::Scalar, ElementType::I32},
 };
 
 Status jfa::runtime::bindArguments(const Manifest &manifest,

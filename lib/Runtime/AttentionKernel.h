@@ -37,6 +37,7 @@ enum class Slot {
   DQSums,
   LseLog2,
   Delta,
+  SinCos,
   Lse,
   QOffsets,
   KOffsets,
@@ -48,10 +49,14 @@ enum class Slot {
   LseStride,
   RowsStride,
   Scale,
-  ScaleLog2
+  ScaleLog2,
+  BlockStarts,
+  NumSequences,
+  NumItems,
+  Heads
 };
-constexpr size_t kNumTensors = size_t(Slot::Delta) + 1;
-constexpr size_t kNumSlots = size_t(Slot::ScaleLog2) + 1;
+constexpr size_t kNumTensors = size_t(Slot::SinCos) + 1;
+constexpr size_t kNumSlots = size_t(Slot::Heads) + 1;
 
 /// Resolves a kernel's arguments by name; refuses a name that is unknown, or of
 /// another kind or type than the runtime passes.

@@ -45,21 +45,28 @@ bool Machine::checkBarrier(Task &task, int64_t first, int64_t index,
   return false;
 }
 
+/// An arrival in a phase comes after someone has seen the one before.
+void Machine::checkSeen(const MBarrier &barrier, const Knowledge &knowledge,
+                        uint32_t task, Site site) {
+  bool isSeen = llvm::any_of(barrier.observers, [&](const Observer &observer) {
+    return knowledge.preceded.covers(observer.epoch);
+  });
+  if (barrier.phase == 0 || isSeen) {
+    return;
+  }
+  fail(Fault::PhaseLapped, site,
+       tasks[task].name + " arrives in phase " + std::to_string(barrier.phase) +
+           " of " + Explain(*this).barrier(barrier) +
+           ", but nobody has to have seen phase " +
+           std::to_string(barrier.phase - 1) +
+           " complete before that (PTX ISA 9.7.13.15.4)",
+       {{program.barriers[barrier.array].site, "allocated here"}});
+}
+
 void Machine::arrive(Task &task, int64_t number, int64_t bytes) {
   MBarrier &barrier = barriers[size_t(number)];
   Explain explain(*this);
-  bool isSeen = llvm::any_of(barrier.observers, [&](const Observer &observer) {
-    return know(task).preceded.covers(observer.epoch);
-  });
-  if (barrier.phase > 0 && !isSeen) {
-    fail(Fault::PhaseLapped, task.site,
-         task.name + " arrives in phase " + std::to_string(barrier.phase) +
-             " of " + explain.barrier(barrier) +
-             ", but nobody has to have seen phase " +
-             std::to_string(barrier.phase - 1) +
-             " complete before that (PTX ISA 9.7.13.15.4)",
-         {{program.barriers[barrier.array].site, "allocated here"}});
-  }
+  checkSeen(barrier, know(task), task.index, task.site);
   bool complete = barrier.arrive(know(task), bytes, {task.site, task.index});
   std::string what = "arrival at " + explain.barrier(barrier);
   tick(task, what);
@@ -118,6 +125,27 @@ bool Machine::arriveNamed(Task &task, int64_t id, int64_t threads) {
   return true;
 }
 
+void Machine::commit(AsyncOp &op, int64_t number) {
+  MBarrier &barrier = barriers[size_t(number)];
+  checkSeen(barrier, op.knowledge, op.task, op.site);
+  Knowledge done;
+  done.preceded = op.knowledge.preceded;
+  done.advance(op.epoch);
+  op.phase = barrier.phase;
+  if (barrier.arrive(done, 0, {op.site, op.task})) {
+    completed(barrier, op.site);
+  }
+}
+
+void Machine::fenceTensorBefore(Task &task) {
+  task.knowledge.tensorReleased.advance({task.index, task.time});
+  ++task.time;
+}
+
+void Machine::fenceTensorAfter(Task &task) {
+  task.knowledge.tensorOrdered.join(task.knowledge.tensorReleased);
+}
+
 void Machine::fence(Task &task) {
   task.knowledge.visibleToAsync.advance({task.index, task.time});
   ++task.time;
@@ -138,6 +166,14 @@ AsyncRef Machine::issue(Task &task, Queue queue,
     AsyncRef &copy = copies[agent - 4 * numTasks];
     op->epoch = {agent, copy->epoch.time + 1};
     copy = op;
+  } else if (queue == Queue::TensorDots) {
+    op->epoch = {numTasks + task.index, task.time};
+    // In order, so what the queue did before is over.
+    op->knowledge.happened.advance(op->epoch);
+    if (task.tensorOp && !task.tensorOp->isDone()) {
+      op->previous = task.tensorOp;
+    }
+    task.tensorOp = op;
   } else {
     bool isDot = queue == Queue::Dots;
     std::deque<AsyncRef> &ops = isDot ? task.dots : task.stores;
@@ -226,6 +262,46 @@ bool Machine::access(Task &task, const View &view, bool isWrite) {
 bool Machine::access(AsyncOp &op, const View &view, bool isWrite) {
   return recordShared(getShared(op), makeAccess(op, isWrite), op.knowledge,
                       view);
+}
+
+bool Machine::recordTensor(TensorMemory &tensor, const Access &access,
+                           const Knowledge &knowledge, const TensorView &view) {
+  if (!tensor.contains(view)) {
+    fail(Fault::OutOfBounds, access.site,
+         getName(access) + " leaves the " +
+             std::to_string(program.tensorColumns) +
+             " columns of tensor memory of the kernel");
+    return false;
+  }
+  std::string name = "a buffer";
+  for (const Buffer &buffer : program.tensorBuffers) {
+    if (buffer.begin <= view.begin && view.begin < buffer.end) {
+      name = buffer.name;
+    }
+  }
+  auto [begin, end] = view.getRange();
+  tensor.history.record(
+      begin, end, access, knowledge,
+      [&](const Conflict &conflict) {
+        report.add(Explain(*this).conflict(conflict, access, knowledge, name));
+      },
+      [&] {
+        fail(Fault::NeverWritten, access.site,
+             getName(access) + " reads " + name + ", which nobody has written");
+      });
+  return true;
+}
+
+bool Machine::access(Task &task, const TensorView &view, bool isWrite) {
+  Access access = makeAccess(task, isWrite);
+  access.isTensor = true;
+  return recordTensor(getTensor(task), access, know(task), view);
+}
+
+bool Machine::access(AsyncOp &op, const TensorView &view, bool isWrite) {
+  Access access = makeAccess(op, isWrite);
+  access.isTensor = true;
+  return recordTensor(getTensor(op), access, op.knowledge, view);
 }
 
 bool Machine::recordGlobal(const Access &access, const Knowledge &knowledge,

@@ -98,6 +98,11 @@ void Explain::addChain(const Access &earlier, const Access &later,
 /// How the end of asynchronous work could have been noticed.
 void Explain::addCopyChain(const Access &earlier,
                            std::vector<Note> &notes) const {
+  if (earlier.isTensor && earlier.isAsync) {
+    notes.push_back({earlier.site, "its end is known from an mbarrier that a "
+                                   "tlx.tcgen05_commit after it arrives at"});
+    return;
+  }
   for (const AsyncRef &copy : machine.copies) {
     if (copy->epoch.agent != earlier.epoch.agent ||
         copy->epoch.time != earlier.epoch.time || copy->barrier < 0) {
@@ -123,6 +128,19 @@ Finding Explain::conflict(const Conflict &conflict, const Access &later,
     finding.text = describe(later) + " " + what + " of " + group +
                    std::to_string(later.cluster) + " and " + group +
                    std::to_string(earlier.cluster) + ", which nothing orders";
+    return finding;
+  }
+  if (conflict.fault == Fault::MissingFence && later.isTensor) {
+    finding.text = describe(later) + " " + what +
+                   ", but no fence of tensor memory lies on both sides of what "
+                   "orders that after the " +
+                   (earlier.isWrite ? "write" : "read");
+    finding.notes.push_back(
+        {earlier.site,
+         task(earlier.task) + " needs tlx.tcgen05_fence before its release"});
+    finding.notes.push_back(
+        {later.site,
+         task(later.task) + " needs tlx.tcgen05_fence after its wait"});
     return finding;
   }
   if (conflict.fault == Fault::MissingFence) {

@@ -71,6 +71,9 @@ static TileRef readFactor(const Factor &factor, const sim::Value &value,
 }
 
 static LogicalResult buildDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
+  if (op.isInTensorMemory()) {
+    return buildTensorDot(op, builder);
+  }
   FailureOr<Factor> a = getFactor(op, op.getA(), builder);
   FailureOr<Factor> b = getFactor(op, op.getB(), builder);
   if (failed(a) || failed(b)) {

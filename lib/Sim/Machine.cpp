@@ -18,11 +18,11 @@ using namespace mlir::jfa::sim;
 // Agents
 //===----------------------------------------------------------------------===//
 
-// Task t of T is agent t; its products, which complete in order, are agent T +
-// t; its stores are agents 2 T + t where they read and 3 T + t where they
-// write. Copies into shared memory complete in any order: each is an agent of
-// its own, from 4 T on, which a later one may be again if it starts after the
-// end of the former is known.
+// Task t of T is agent t; its products, which complete in order, be it in
+// registers or in tensor memory, are agent T + t; its stores are agents 2 T + t
+// where they read and 3 T + t where they write. Copies into shared memory
+// complete in any order: each is an agent of its own, from 4 T on, which a
+// later one may be again if it starts after the end of the former is known.
 
 uint32_t Machine::allocateCopyAgent(const Knowledge &knowledge) {
   auto first = uint32_t(4 * tasks.size());
@@ -59,8 +59,8 @@ Machine::Machine(const Program &program, std::vector<GlobalArray> &arrays,
     : program(program), arrays(arrays), options(options), report(report),
       initial(program.numSlots) {
   for (uint32_t rank = 0; rank < program.clusterSize; ++rank) {
-    ctas.emplace_back(program.sharedBytes).shared.history.isStrict =
-        options.strictProxy;
+    ctas.emplace_back(program.sharedBytes, program.tensorColumns)
+        .shared.history.isStrict = options.strictProxy;
     for (uint32_t i = 0; i < program.barriers.size(); ++i) {
       for (int64_t index = 0; index < program.barriers[i].count; ++index) {
         barriers.emplace_back(i, uint32_t(index), program.barriers[i].arrivals);
@@ -329,6 +329,7 @@ void Machine::checkEnd() {
            "phase in which its bytes are delivered");
     }
   }
+  checkProductsAtEnd();
   checkRemoteAtEnd();
 }
 
@@ -347,5 +348,19 @@ void Machine::checkBarriersAtEnd() {
          "the kernel ends while " + explain.barrier(barrier) +
              " is in the middle of a phase: " + explain.state(barrier),
          notes);
+  }
+}
+
+void Machine::checkProductsAtEnd() {
+  for (const Task &owner : tasks) {
+    const AsyncRef &dot = owner.tensorDot;
+    bool known = !dot || llvm::any_of(tasks, [&](const Task &task) {
+      return task.knowledge.happened.covers(dot->epoch);
+    });
+    if (!known) {
+      fail(Fault::Unwaited, dot->site,
+           "the kernel may end before this product is done: nobody waits for "
+           "an mbarrier that a tlx.tcgen05_commit after it arrives at");
+    }
   }
 }

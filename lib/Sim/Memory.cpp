@@ -55,6 +55,21 @@ void History::initialise(int64_t begin, int64_t end) {
   }
 }
 
+/// What fences of tensor memory have to add to `later` coming after `earlier`.
+static std::optional<Fault> checkTensor(const Access &earlier,
+                                        const Access &later,
+                                        const Knowledge &knowledge) {
+  bool isOrdered = knowledge.tensorOrdered.covers(earlier.epoch);
+  if (earlier.epoch.agent == later.epoch.agent) {
+    // A thread waits for its loads and for each product of a queue the next
+    // one, but stores are done only with the fence.
+    bool isLoadOfStore = !later.isAsync && earlier.isWrite && !later.isWrite;
+    isOrdered =
+        !isLoadOfStore || knowledge.tensorReleased.covers(earlier.epoch);
+  }
+  return isOrdered ? std::nullopt : std::optional(Fault::MissingFence);
+}
+
 /// What, if anything, is wrong with `later` coming after `earlier`.
 static std::optional<Fault> check(const Access &earlier, const Access &later,
                                   const Knowledge &knowledge, bool isStrict) {
@@ -65,6 +80,9 @@ static std::optional<Fault> check(const Access &earlier, const Access &later,
       !knowledge.happened.covers(earlier.epoch)) {
     bool reads = earlier.isAsync && !earlier.isWrite;
     return reads ? Fault::EarlyRelease : Fault::Race;
+  }
+  if (later.isTensor) {
+    return checkTensor(earlier, later, knowledge);
   }
   // Barriers order reads before an asynchronous write, unless one is strict;
   // but an arrival at another CTA's barrier has no fence for them.

@@ -34,6 +34,7 @@ void registerMemorySemantics(MLIRContext *context);
 void registerBarrierSemantics(MLIRContext *context);
 void registerTMASemantics(MLIRContext *context);
 void registerMMASemantics(MLIRContext *context);
+void registerTensorMemorySemantics(MLIRContext *context);
 void registerTileSemantics(MLIRContext *context);
 void registerClusterSemantics(MLIRContext *context);
 void registerArithSemantics(DialectRegistry &registry);
@@ -73,6 +74,14 @@ enum class Signals { No, Own, Any };
 BarrierElement getBarrierElement(Operation *op, mlir::Value barrier,
                                  mlir::Value index, Signals signals,
                                  ProgramBuilder &builder);
+
+// The ops of the Memory and MMA families on buffers in tensor memory.
+LogicalResult buildTensorAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder);
+LogicalResult buildTensorView(tlx::LocalViewOp op, ProgramBuilder &builder);
+LogicalResult buildTensorSlice(tlx::LocalSliceOp op, ProgramBuilder &builder);
+LogicalResult buildTensorLoad(tlx::LocalLoadOp op, ProgramBuilder &builder);
+LogicalResult buildTensorStore(tlx::LocalStoreOp op, ProgramBuilder &builder);
+LogicalResult buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder);
 
 /// C, if there, plus the product of two stored matrices of which each may be
 /// transposed.

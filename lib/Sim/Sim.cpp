@@ -11,6 +11,8 @@
 #include "jfa/Sim/Schedule.h"
 #include "jfa/Sim/Trace.h"
 
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
+
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
@@ -26,6 +28,7 @@ void sim::registerSimExtensions(DialectRegistry &registry) {
     registerBarrierSemantics(context);
     registerTMASemantics(context);
     registerMMASemantics(context);
+    registerTensorMemorySemantics(context);
     registerTileSemantics(context);
     registerClusterSemantics(context);
   });
@@ -94,6 +97,10 @@ sim::buildSimulation(tlx::KernelOp kernel, bool values) {
   if (auto bytes =
           kernel->getAttrOfType<IntegerAttr>("tlx.shared_memory_bytes")) {
     program.sharedBytes = bytes.getInt();
+  }
+  if (auto columns =
+          kernel->getAttrOfType<IntegerAttr>(tlx::kTensorColumnsAttr)) {
+    program.tensorColumns = columns.getInt();
   }
   ProgramBuilder builder(program, simulation->sites, values);
   builder.getSite(kernel);

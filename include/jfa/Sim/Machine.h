@@ -18,6 +18,7 @@
 #include "jfa/Sim/Barrier.h"
 #include "jfa/Sim/Memory.h"
 #include "jfa/Sim/Program.h"
+#include "jfa/Sim/TensorMemory.h"
 
 #include <array>
 #include <deque>
@@ -65,7 +66,8 @@ struct AsyncOp : llvm::RefCountedBase<AsyncOp> {
 };
 
 /// Where an operation takes its place.
-enum class Queue { None, Dots, Stores };
+/// (Products in tensor memory are waited for at mbarriers only.)
+enum class Queue { None, Dots, TensorDots, Stores };
 
 /// What a task waits for.
 struct Condition {
@@ -112,6 +114,8 @@ struct Task {
   Knowledge knowledge;
   Condition waiting;
   std::deque<AsyncRef> dots, stores;
+  /// The newest product in tensor memory, and the newest that or commit.
+  AsyncRef tensorDot, tensorOp;
   std::deque<Release> releases;
   /// Whether it has ended, or not begun.
   bool isFinished = false;
@@ -126,9 +130,11 @@ constexpr uint32_t kPrologue = ~0u;
 
 /// What a CTA of the cluster has for itself.
 struct CtaState {
-  explicit CtaState(int64_t sharedBytes) : shared(sharedBytes) {}
+  CtaState(int64_t sharedBytes, int64_t tensorColumns)
+      : shared(sharedBytes), tensor(tensorColumns) {}
 
   SharedMemory shared;
+  TensorMemory tensor;
   std::array<NamedBarrier, 16> named;
 };
 
@@ -188,8 +194,13 @@ public:
   uint64_t getNamedGeneration(const Task &task, int64_t id) const {
     return ctas[task.rank].named[size_t(id)].generation;
   }
+  /// The products that `op` comes after are done.
+  void commit(AsyncOp &op, int64_t barrier);
   /// Makes the task's own writes visible to the async proxy.
   void fence(Task &task);
+  /// Fences of tensor memory before and after a synchronisation.
+  void fenceTensorBefore(Task &task);
+  void fenceTensorAfter(Task &task);
 
   /// Puts an operation in flight, on the shared memory of the task's CTA.
   AsyncRef issue(Task &task, Queue queue,
@@ -200,6 +211,12 @@ public:
   bool access(AsyncOp &op, const View &view, bool isWrite);
   SharedMemory &getShared(const Task &task) { return ctas[task.rank].shared; }
   SharedMemory &getShared(const AsyncOp &op) { return ctas[op.rank].shared; }
+
+  /// Accesses to tensor memory; false, with a finding, if out of bounds.
+  bool access(Task &task, const TensorView &view, bool isWrite);
+  bool access(AsyncOp &op, const TensorView &view, bool isWrite);
+  TensorMemory &getTensor(const Task &task) { return ctas[task.rank].tensor; }
+  TensorMemory &getTensor(const AsyncOp &op) { return ctas[op.rank].tensor; }
 
   GlobalArray &getArray(int64_t number) { return arrays[size_t(number)]; }
   /// Accesses to elements [begin, end) of an array.
@@ -223,10 +240,13 @@ private:
   void acquire(Task &task);
   void finish(Task &task);
   void tick(Task &task, std::string release);
+  void checkSeen(const MBarrier &barrier, const Knowledge &knowledge,
+                 uint32_t task, Site site);
   void completed(MBarrier &barrier, Site site);
   void completeCluster();
   void checkEnd();
   void checkBarriersAtEnd();
+  void checkProductsAtEnd();
   void checkRemoteAtEnd();
   uint32_t allocateCopyAgent(const Knowledge &knowledge);
   Knowledge &know(Task &task);
@@ -237,6 +257,8 @@ private:
   Access makeAccess(const AsyncOp &op, bool isWrite) const;
   bool recordShared(SharedMemory &shared, const Access &access,
                     const Knowledge &knowledge, const View &view);
+  bool recordTensor(TensorMemory &tensor, const Access &access,
+                    const Knowledge &knowledge, const TensorView &view);
   bool recordGlobal(const Access &access, const Knowledge &knowledge,
                     int64_t array, int64_t begin, int64_t end);
 

@@ -39,6 +39,8 @@ struct Access {
   bool isAsync = false;
   /// An atomic addition, which may meet others.
   bool isReduction = false;
+  /// To tensor memory.
+  bool isTensor = false;
 };
 
 /// What is wrong between an access and an earlier one.

@@ -75,7 +75,7 @@ struct NamedSignaller {
   std::optional<int64_t> id;
 };
 
-/// A buffer in shared memory, for messages.
+/// A buffer in shared memory, or in columns of tensor memory, for messages.
 struct Buffer {
   std::string name;
   int64_t begin, end;
@@ -100,11 +100,12 @@ struct Program {
   /// CTAs of a cluster.
   uint32_t clusterSize = 1;
   int64_t sharedBytes = 0;
+  int64_t tensorColumns = 0;
   std::vector<Argument> arguments;
   Code prologue;
   std::vector<TaskProgram> tasks;
   std::vector<BarrierArray> barriers;
-  std::vector<Buffer> buffers;
+  std::vector<Buffer> buffers, tensorBuffers;
   /// Named barriers from this one on are the compiler's own.
   int64_t firstReservedBarrier = 16;
   /// Tasks that arrive at named barriers, and where.

@@ -307,6 +307,8 @@ LogicalResult tlx::lowerKernelToLLVM(KernelOp kernel) {
   buildDispatch(b, tasksOp, *placement);
   tasksOp.erase();
   builder.setInsertionPointToEnd(&func.getBody().front());
+  LoweringBuilder end(builder, func.getLoc());
+  buildTensorMemoryEnd(end, func);
   LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
   kernel.erase();
   return success();

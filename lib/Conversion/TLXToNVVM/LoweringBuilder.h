@@ -91,6 +91,10 @@ public:
   Location loc;
 };
 
+/// Frees a kernel's tensor memory, if it has any, when all threads have come
+/// here. `kernel` has the attributes of tlx-allocate-memory.
+void buildTensorMemoryEnd(LoweringBuilder &builder, Operation *kernel);
+
 /// The registers of a tile as scalars, whatever their packing.
 SmallVector<Value> unpackTile(LoweringBuilder &builder, RankedTensorType tile,
                               ValueRange registers);

@@ -34,6 +34,7 @@ static LogicalResult lowerOps(KernelOp kernel) {
   populateBarrierToNVVMPatterns(converter, patterns);
   populateTMAToNVVMPatterns(converter, patterns);
   populateMMAToNVVMPatterns(converter, patterns);
+  populateTensorMemoryToNVVMPatterns(converter, patterns);
   populateTileToNVVMPatterns(converter, patterns);
   populateClusterToNVVMPatterns(converter, patterns);
   populateElementwiseToNVVMPatterns(converter, patterns);
@@ -65,6 +66,7 @@ struct ConvertTLXToNVVM
       }
       prepareBarriers(kernel);
       prepareDots(kernel);
+      prepareTensorMemory(kernel);
       if (failed(lowerOps(kernel)) || failed(lowerKernelToLLVM(kernel))) {
         return signalPassFailure();
       }

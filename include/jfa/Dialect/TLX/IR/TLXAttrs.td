@@ -130,7 +130,18 @@ class TLX_Enum<string name, string summary, list<I32EnumCase> cases>
 
 def TLX_MemorySpace : TLX_Enum<"MemorySpace", "where a buffer lives", [
   I32EnumCase<"Shared", 0, "smem">,
+  I32EnumCase<"Tensor", 1, "tensor">,
 ]>;
+
+def TLX_Tcgen05FenceKind : TLX_Enum<"Tcgen05FenceKind",
+    "which side of a synchronisation a fence of tensor memory stands on", [
+  I32EnumCase<"Before", 0, "before">,
+  I32EnumCase<"After", 1, "after">,
+]>;
+def TLX_Tcgen05FenceKindAttr
+    : EnumAttr<TLX_Dialect, TLX_Tcgen05FenceKind, "tcgen05_fence_kind"> {
+  let assemblyFormat = "$value";
+}
 
 def TLX_ReduceKind : TLX_Enum<"ReduceKind", "how elements are combined", [
   I32EnumCase<"Add", 0, "add">,

@@ -170,7 +170,7 @@ static LogicalResult buildLoad(tlx::LocalLoadOp op, ProgramBuilder &builder) {
       task[tile].tile = TileRef(new Tile(geometry->kind, shape));
       return;
     }
-    TileRef stored = machine.getShared().load(
+    TileRef stored = machine.getShared(task).load(
         view, geometry->transposed ? Shape{shape[1], shape[0]} : shape);
     task[tile].tile = geometry->transposed ? transpose(*stored) : stored;
   });
@@ -194,7 +194,7 @@ static LogicalResult buildStore(tlx::LocalStoreOp op, ProgramBuilder &builder) {
       return;
     }
     const Tile &value = *task[tile].tile;
-    machine.getShared().store(view,
+    machine.getShared(task).store(view,
                               geometry->transposed ? *transpose(value) : value);
   });
   return success();

@@ -36,6 +36,7 @@ void registerTMASemantics(MLIRContext *context);
 void registerMMASemantics(MLIRContext *context);
 void registerTensorMemorySemantics(MLIRContext *context);
 void registerTileSemantics(MLIRContext *context);
+void registerClusterSemantics(MLIRContext *context);
 void registerArithSemantics(DialectRegistry &registry);
 void registerMathSemantics(DialectRegistry &registry);
 void registerScfSemantics(DialectRegistry &registry);
@@ -67,9 +68,11 @@ struct BarrierElement {
   /// The barrier's number; none, with a finding, if there is no such element.
   std::optional<int64_t> get(Machine &machine, Task &task) const;
 };
+/// Whose barrier an op signals.
+enum class Signals { No, Own, Any };
 /// Also notes that the task may signal it, if it does.
 BarrierElement getBarrierElement(Operation *op, mlir::Value barrier,
-                                 mlir::Value index, bool signals,
+                                 mlir::Value index, Signals signals,
                                  ProgramBuilder &builder);
 
 // The ops of the Memory and MMA families on buffers in tensor memory.

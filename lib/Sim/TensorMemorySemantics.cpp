@@ -127,7 +127,7 @@ LogicalResult sim::buildTensorLoad(tlx::LocalLoadOp op,
     bool isInside = machine.access(task, view, /*isWrite=*/false);
     if (machine.computesValues()) {
       task[result].tile =
-          isInside ? machine.getTensor().load(view)
+          isInside ? machine.getTensor(task).load(view)
                    : TileRef(new Tile(view.kind,
                                       {TensorMemory::kLanes, view.columns}));
     }
@@ -147,7 +147,7 @@ LogicalResult sim::buildTensorStore(tlx::LocalStoreOp op,
     TensorView view = at(*tile, task[destination]);
     if (machine.access(task, view, /*isWrite=*/true) &&
         machine.computesValues()) {
-      machine.getTensor().store(view, *task[source].tile);
+      machine.getTensor(task).store(view, *task[source].tile);
     }
   });
   return success();
@@ -215,7 +215,7 @@ static TileRef readShared(Machine &machine, AsyncOp &op,
   if (!machine.computesValues()) {
     return nullptr;
   }
-  return isInside ? machine.getShared().load(view, shape)
+  return isInside ? machine.getShared(op).load(view, shape)
                   : TileRef(new Tile(geometry.kind, shape));
 }
 
@@ -225,7 +225,7 @@ static TileRef readTensor(Machine &machine, AsyncOp &op,
   if (!machine.computesValues()) {
     return nullptr;
   }
-  return isInside ? machine.getTensor().load(view)
+  return isInside ? machine.getTensor(op).load(view)
                   : TileRef(new Tile(view.kind,
                                      {TensorMemory::kLanes, view.columns}));
 }
@@ -245,7 +245,7 @@ LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
       TileRef b = readShared(on, self, p.sharedB, right);
       TileRef c = adds ? readTensor(on, self, sums) : nullptr;
       if (on.access(self, sums, /*isWrite=*/true) && on.computesValues()) {
-        on.getTensor().store(sums,
+        on.getTensor(self).store(sums,
                              *multiply(*a, p.sharedA && p.sharedA->transposed,
                                        *b, p.sharedB.transposed, c.get(),
                                        p.extents.m, p.extents.k, p.extents.n));

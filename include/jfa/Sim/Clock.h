@@ -59,32 +59,36 @@ private:
 /// a proxy fence, and that knowledge travels with the thread's releases.
 ///
 /// A commit says that what it comes after is over, but publishes nothing else
-/// of what its issuer knew. That has happened all the same: `ordered` is what
-/// has, whether or not it may be relied on in memory.
+/// of what its issuer knew, and neither does a copy. That has happened all the
+/// same: `preceded` is what has, whether or not it may be relied on in memory.
 ///
 /// Tensor memory has an order of its own (PTX ISA 9.7.16.6): a thread's
 /// accesses are released by its fence before a synchronisation, which travels
 /// alike, and ordered before those of another thread by that one's fence after
 /// it.
 struct Knowledge {
-  Clock ordered;
+  Clock preceded;
   Clock happened;
   Clock visibleToAsync;
   Clock tensorReleased;
   Clock tensorOrdered;
 
   void join(const Knowledge &other) {
-    ordered.join(other.ordered);
+    preceded.join(other.preceded);
     happened.join(other.happened);
     visibleToAsync.join(other.visibleToAsync);
     tensorReleased.join(other.tensorReleased);
   }
   /// The end of asynchronous work needs no fence, or only the one after it.
   void advance(Epoch epoch) {
-    ordered.advance(epoch);
-    happened.advance(epoch);
+    advanceOwn(epoch);
     visibleToAsync.advance(epoch);
     tensorReleased.advance(epoch);
+  }
+  /// What an agent has done itself.
+  void advanceOwn(Epoch epoch) {
+    happened.advance(epoch);
+    preceded.advance(epoch);
   }
 };
 

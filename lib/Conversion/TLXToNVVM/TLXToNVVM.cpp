@@ -36,6 +36,7 @@ static LogicalResult lowerOps(KernelOp kernel) {
   populateMMAToNVVMPatterns(converter, patterns);
   populateTensorMemoryToNVVMPatterns(converter, patterns);
   populateTileToNVVMPatterns(converter, patterns);
+  populateClusterToNVVMPatterns(converter, patterns);
   populateElementwiseToNVVMPatterns(converter, patterns);
 
   ConversionTarget target(*kernel.getContext());

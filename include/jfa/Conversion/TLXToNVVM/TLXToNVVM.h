@@ -70,6 +70,8 @@ void populateTensorMemoryToNVVMPatterns(const TLXTypeConverter &converter,
                                         RewritePatternSet &patterns);
 void populateTileToNVVMPatterns(const TLXTypeConverter &converter,
                                 RewritePatternSet &patterns);
+void populateClusterToNVVMPatterns(const TLXTypeConverter &converter,
+                                   RewritePatternSet &patterns);
 /// Elementwise ops of other dialects (arith, math) on tiles.
 void populateElementwiseToNVVMPatterns(const TLXTypeConverter &converter,
                                        RewritePatternSet &patterns);

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpVerification.h"
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
 #include "mlir/IR/Matchers.h"

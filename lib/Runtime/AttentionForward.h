@@ -25,8 +25,10 @@ public:
                  Driver::Stream stream) const;
 
   const Kernel &getKernel() const { return kernel.getKernel(); }
-  int64_t getGrid() const { return grid; }
-  /// Tiles of all sequences and heads, without the one past the end.
+  /// CTAs.
+  int64_t getGrid() const { return grid * kernel.getClusterSize(); }
+  /// Tiles of clusters of all sequences and heads, without the one past the
+  /// end.
   size_t getNumItems() const { return work.items.size() - 1; }
 
 private:
@@ -34,6 +36,7 @@ private:
   const Driver *driver;
   Gpu gpu;
   AttentionKernel kernel;
+  /// Clusters; without clusters, CTAs.
   int64_t grid;
   WorkList work;
 

@@ -88,7 +88,7 @@ enum class TileRows { Queries, Keys };
 
 /// What decides how much work a tile is, and who shares it.
 struct WorkShape {
-  /// Rows of a tile.
+  /// Rows of a tile: of a cluster, those of all its CTAs.
   int64_t blockM;
   /// Rows of a step.
   int64_t blockN;
@@ -99,7 +99,7 @@ struct WorkShape {
   int64_t sharedHeads;
   /// Bytes of one row of one head of what they are multiplied with.
   int64_t bytesPerRow;
-  /// Multiprocessors to deal to.
+  /// Multiprocessors, or clusters of them, to deal to.
   int64_t workers;
   WorkOrder order = WorkOrder::Balanced;
   TileRows rows = TileRows::Queries;

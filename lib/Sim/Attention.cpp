@@ -8,6 +8,7 @@
 
 #include "jfa/Sim/Attention.h"
 
+#include "Runtime/BlockList.h"
 #include "Runtime/WorkList.h"
 
 #include <algorithm>
@@ -21,9 +22,10 @@ namespace runtime = ::jfa::runtime;
 
 /// The arrays, in this order.
 static const char *const kArrays[] = {
-    "q",           "k",  "v",  "o",  "lse", "q_offsets", "k_offsets", "items",
-    "item_starts", "do", "dq", "dk", "dv",  "dq_acc",    "lse_log2",  "delta"};
-static constexpr size_t kNumArrays = 16;
+    "q",         "k",      "v",           "o",     "lse",          "q_offsets",
+    "k_offsets", "items",  "item_starts", "do",    "dq",           "dk",
+    "dv",        "dq_acc", "lse_log2",    "delta", "block_starts", "sincos"};
+static constexpr size_t kNumArrays = 18;
 /// As the runtime's, in lib/Runtime/AttentionBackward.h.
 static constexpr int64_t kPaddedRows = 128;
 
@@ -56,6 +58,11 @@ static const Argument *findTensor(const Program &program,
 }
 
 std::optional<AttentionPart> sim::getAttentionPart(const Program &program) {
+  if (find(program, "block_starts")) {
+    return !findTensor(program, "q") ? std::nullopt
+           : find(program, "dk") ? std::optional(AttentionPart::BlockBackward)
+                                 : std::optional(AttentionPart::BlockForward);
+  }
   if (!find(program, "dq_acc")) {
     return findTensor(program, "q") ? std::optional(AttentionPart::Forward)
                                     : std::nullopt;
@@ -83,7 +90,7 @@ std::string Attention::checkProgram(const Program &program) {
   }
   part = *found;
   // The tensors that tiles and steps are cut from.
-  const char *tile = part == AttentionPart::Forward       ? "q"
+  const char *tile = isForward() || isBlocked()           ? "q"
                      : isBackwardMain(part)               ? "k"
                      : part == AttentionPart::BackwardPre ? "o"
                                                           : "dq";
@@ -105,6 +112,7 @@ std::string Attention::checkProgram(const Program &program) {
     }
     dim = problem.headDim;
   }
+  clusterSize = program.clusterSize;
   bool keepsQueries = part == AttentionPart::BackwardQuery;
   if (keepsQueries &&
       (!problem.broadcastQuery || problem.heads != problem.kvHeads ||
@@ -116,6 +124,12 @@ std::string Attention::checkProgram(const Program &program) {
   }
   if (problem.heads % problem.kvHeads != 0) {
     return "expected '--heads' to be a multiple of '--kv-heads'";
+  }
+  if (isBlocked() && (problem.causal || problem.broadcastQuery ||
+                      problem.qLengths != problem.kLengths ||
+                      problem.heads != problem.kvHeads)) {
+    return "expected block attention to have neither '--causal' nor queries or "
+           "heads of their own";
   }
   return "";
 }
@@ -226,10 +240,15 @@ std::string Attention::makeItems() {
   std::vector<int32_t> keys(kStarts.begin(), kStarts.end());
   runtime::Sequences sequences{int64_t(problem.kLengths.size()), queries.data(),
                                keys.data(), 0, 0};
-  runtime::WorkShape shape{blockM,          blockN,
-                           problem.causal,  problem.heads,
-                           problem.kvHeads, 2 * dim * getBytes(element),
-                           problem.maxCtas};
+  // A cluster takes the tiles of its CTAs as one.
+  runtime::WorkShape shape{
+      blockM * clusterSize,
+      blockN,
+      problem.causal,
+      problem.heads,
+      problem.kvHeads,
+      2 * dim * getBytes(element),
+      std::max<int64_t>(1, problem.maxCtas / clusterSize)};
   if (isBackwardMain(part)) {
     shape.rows = runtime::TileRows::Keys;
     shape.bytesPerRow *= problem.heads / problem.kvHeads;
@@ -259,7 +278,7 @@ std::string Attention::makeItems() {
   } else {
     listInOrder(sequences, shape, work);
   }
-  ctas = int64_t(work.starts.size()) - 1;
+  ctas = (int64_t(work.starts.size()) - 1) * clusterSize;
   std::vector<int64_t> list;
   for (const runtime::WorkItem &item : work.items) {
     list.insert(list.end(), {item.sequence, item.row, item.head, item.tiles});
@@ -270,6 +289,48 @@ std::string Attention::makeItems() {
   addTable(*arrays, kArrays[kItemStarts],
            {work.starts.begin(), work.starts.end()});
   return "";
+}
+
+/// Of block attention: where the sequences begin. From here on each block is a
+/// sequence of its own, which is what the reference computes.
+std::string Attention::makeBlocks() {
+  std::vector<int32_t> offsets(kStarts.begin(), kStarts.end());
+  runtime::BlockList blocks;
+  runtime::Status status = runtime::makeBlockList(
+      offsets.data(), int64_t(problem.kLengths.size()), problem.heads, blocks);
+  if (status.failed()) {
+    return status.message;
+  }
+  addTable(*arrays, kArrays[kBlockStarts],
+           {blocks.starts.begin(), blocks.starts.end()});
+  numSequences = blocks.numSequences;
+  numItems = blocks.numBlocks * problem.heads;
+  ctas = std::min(numItems, problem.maxCtas);
+  std::vector<int64_t> lengths;
+  for (int64_t length : problem.kLengths) {
+    for (int64_t row = 0; row < length; row += runtime::kBlockRows) {
+      lengths.push_back(std::min(runtime::kBlockRows, length - row));
+    }
+  }
+  problem.qLengths = problem.kLengths = lengths;
+  qStarts = kStarts = oStarts = getStarts(lengths);
+  return "";
+}
+
+/// Sines, then cosines of each row's angles.
+void Attention::makeSinCos() {
+  makeTensor(kSinCos, element, {qRows, dim});
+  GlobalArray &array = arrays->back();
+  for (int64_t row = 0; row < qRows && problem.values; ++row) {
+    for (int64_t i = 0; i < dim / 2; ++i) {
+      double angle =
+          double(row) * std::pow(10000.0, -2.0 * double(i) / double(dim));
+      encode(element, float(std::sin(angle)), array.at(row * dim + i));
+      encode(element, float(std::cos(angle)),
+             array.at(row * dim + dim / 2 + i));
+    }
+  }
+  array.setAllWritten();
 }
 
 /// The value of an argument, of an array its place.
@@ -285,7 +346,10 @@ bool Attention::lookUp(const std::string &name, Value &value) const {
       {"q_length", problem.qLengths.empty() ? 0 : problem.qLengths[0]},
       {"k_length", problem.kLengths.empty() ? 0 : problem.kLengths[0]},
       {"lse_stride", oRows},
-      {"rows_stride", paddedRows}};
+      {"rows_stride", paddedRows},
+      {"num_sequences", numSequences},
+      {"num_items", numItems},
+      {"heads", problem.heads}};
   for (auto [scalar, number] : scalars) {
     if (name == scalar) {
       value.integer = number;
@@ -316,6 +380,12 @@ std::string Attention::bind(const AttentionProblem &newProblem,
   }
   if (part != AttentionPart::Forward) {
     makeGradients();
+  }
+  if (isBlocked()) {
+    if (std::string error = makeBlocks(); !error.empty()) {
+      return error;
+    }
+    makeSinCos();
   }
   for (GlobalArray &array : *arrays) {
     const Argument *argument = find(program, array.name);

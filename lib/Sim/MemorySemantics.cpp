@@ -38,6 +38,9 @@ FailureOr<Geometry> sim::getGeometry(Operation *op, tlx::MemDescType type) {
 //===----------------------------------------------------------------------===//
 
 static LogicalResult buildAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder) {
+  if (op.getBuffer().getType().isInTensorMemory()) {
+    return buildTensorAlloc(op, builder);
+  }
   std::optional<int64_t> offset = op.getOffset();
   FailureOr<int64_t> bytes = op.getBuffer().getType().getSizeInBytes();
   if (!offset || failed(bytes)) {
@@ -55,6 +58,9 @@ static LogicalResult buildAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder) {
 }
 
 static LogicalResult buildView(tlx::LocalViewOp op, ProgramBuilder &builder) {
+  if (op.getView().getType().isInTensorMemory()) {
+    return buildTensorView(op, builder);
+  }
   FailureOr<int64_t> bytes = op.getView().getType().getSizeInBytes();
   auto type = op.getSource().getType();
   FailureOr<SmallVector<int64_t>> shape = type.getStaticShape();
@@ -80,6 +86,9 @@ static LogicalResult buildView(tlx::LocalViewOp op, ProgramBuilder &builder) {
 }
 
 static LogicalResult buildSlice(tlx::LocalSliceOp op, ProgramBuilder &builder) {
+  if (op.getView().getType().isInTensorMemory()) {
+    return buildTensorSlice(op, builder);
+  }
   FailureOr<Geometry> from = getGeometry(op, op.getSource().getType());
   FailureOr<Geometry> to = getGeometry(op, op.getView().getType());
   if (failed(from) || failed(to)) {
@@ -141,6 +150,9 @@ static TileRef transpose(const Tile &tile) {
 }
 
 static LogicalResult buildLoad(tlx::LocalLoadOp op, ProgramBuilder &builder) {
+  if (op.getSource().getType().isInTensorMemory()) {
+    return buildTensorLoad(op, builder);
+  }
   FailureOr<Geometry> geometry = getGeometry(op, op.getSource().getType());
   if (failed(geometry)) {
     return failure();
@@ -158,7 +170,7 @@ static LogicalResult buildLoad(tlx::LocalLoadOp op, ProgramBuilder &builder) {
       task[tile].tile = TileRef(new Tile(geometry->kind, shape));
       return;
     }
-    TileRef stored = machine.getShared().load(
+    TileRef stored = machine.getShared(task).load(
         view, geometry->transposed ? Shape{shape[1], shape[0]} : shape);
     task[tile].tile = geometry->transposed ? transpose(*stored) : stored;
   });
@@ -166,6 +178,9 @@ static LogicalResult buildLoad(tlx::LocalLoadOp op, ProgramBuilder &builder) {
 }
 
 static LogicalResult buildStore(tlx::LocalStoreOp op, ProgramBuilder &builder) {
+  if (op.getDestination().getType().isInTensorMemory()) {
+    return buildTensorStore(op, builder);
+  }
   FailureOr<Geometry> geometry = getGeometry(op, op.getDestination().getType());
   if (failed(geometry)) {
     return failure();
@@ -179,7 +194,7 @@ static LogicalResult buildStore(tlx::LocalStoreOp op, ProgramBuilder &builder) {
       return;
     }
     const Tile &value = *task[tile].tile;
-    machine.getShared().store(view,
+    machine.getShared(task).store(view,
                               geometry->transposed ? *transpose(value) : value);
   });
   return success();

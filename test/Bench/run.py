@@ -51,6 +51,16 @@ def run_bench(*arguments):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def load_bench():
+    """The script as a module."""
+    loader = importlib.machinery.SourceFileLoader("jfa_bench", BENCH)
+    bench = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader("jfa_bench", loader))
+    with unittest.mock.patch.object(sys, "dont_write_bytecode", True):
+        loader.exec_module(bench)
+    return bench
+
+
 class Tables(unittest.TestCase):
     def test_rows(self):
         row = table_rows()[0]
@@ -418,16 +428,8 @@ class Measuring(unittest.TestCase):
             "wrong.jfab": "expected an error of at most 3.0e-03, but got "
                           "9.0e+00"})
 
-    def load_bench(self):
-        loader = importlib.machinery.SourceFileLoader("jfa_bench", BENCH)
-        bench = importlib.util.module_from_spec(
-            importlib.util.spec_from_loader("jfa_bench", loader))
-        with unittest.mock.patch.object(sys, "dont_write_bytecode", True):
-            loader.exec_module(bench)
-        return bench
-
     def test_the_backward_takes_more_flops(self):
-        bench = self.load_bench()
+        bench = load_bench()
         shape = shapes.Shape("s", "dense", [1000], [1000], 1, 64, False)
         flops = {}
         for side in (sides.FORWARD, sides.BACKWARD):
@@ -440,7 +442,7 @@ class Measuring(unittest.TestCase):
         self.assertAlmostEqual(flops["backward"], 2.5 * flops["forward"])
 
     def test_a_skewed_shape_beside_its_twin(self):
-        bench = self.load_bench()
+        bench = load_bench()
         shape = shapes.skewed_shapes()[1]
         options = types.SimpleNamespace(peers="", rounds=3, parts=False,
                                         side=sides.FORWARD)
@@ -453,6 +455,19 @@ class Measuring(unittest.TestCase):
             bench.print_rows(shape, rows)
         self.assertIn("1.25 x the time of the same FLOPs in equal lengths: equal "
                       "twin B1001 S2072 of skewed", out.getvalue())
+
+    def test_block_attention_beside_a_copy(self):
+        bench = load_bench()
+        shape = shapes.block_shape("of three", [1, 64, 130], 2, 64)
+        self.assertEqual(shape.q_len, [1, 64, 64, 64, 2])
+        self.assertEqual(shape.bytes, 4 * 2 * 195 * 2 * 64)
+        self.assertIsNone(shapes.skewed_shapes()[0].bytes)
+        rows = {"jfa": {"ms": 1e-3, "tflops": 1.0, "low": 1e-3, "high": 1e-3,
+                        "gbps": 199.68}}
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            bench.print_rows(shape, rows)
+        self.assertIn("200 GB/s", out.getvalue())
 
 
 def main():

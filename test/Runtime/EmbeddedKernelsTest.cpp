@@ -105,6 +105,22 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
       ++expected;
     }
   }
+  for (std::string dim : {"64", "128"}) {
+    for (std::string element : {"bf16", "f16"}) {
+      std::string key =
+          "block_attention_fwd sm_90a " + dim + "  " + element + "  ";
+      EXPECT_EQ(found[key], 1) << key;
+      ++expected;
+    }
+  }
+  for (std::string dim : {"64", "128"}) {
+    for (std::string element : {"bf16", "f16"}) {
+      std::string key =
+          "block_attention_bwd sm_90a " + dim + "  " + element + "  ";
+      EXPECT_EQ(found[key], 1) << key;
+      ++expected;
+    }
+  }
   EXPECT_EQ(found.size(), expected);
 }
 

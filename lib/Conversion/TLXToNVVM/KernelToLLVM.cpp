@@ -207,10 +207,10 @@ static void setLaunchAttributes(KernelOp kernel, LLVM::LLVMFuncOp func,
   // Without it ptxas does not know the registers at entry and ignores
   // setmaxnreg (C7508).
   func->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(1));
-  if (ExprAttr cluster = kernel.getClusterAttr()) {
-    int32_t size = static_cast<int32_t>(cluster.getConstant().value_or(1));
-    func->setAttr("nvvm.cluster_dim",
-                  builder.getDenseI32ArrayAttr({size, 1, 1}));
+  // A cluster of one needs no launch of its own kind.
+  if (int64_t size = kernel.getClusterSize().value_or(1); size > 1) {
+    func->setAttr("nvvm.cluster_dim", builder.getDenseI32ArrayAttr(
+                                          {static_cast<int32_t>(size), 1, 1}));
   }
   // Exact subnormals cost two instructions for every exponential.
   func.setPassthroughAttr(builder.getArrayAttr(
@@ -307,6 +307,8 @@ LogicalResult tlx::lowerKernelToLLVM(KernelOp kernel) {
   buildDispatch(b, tasksOp, *placement);
   tasksOp.erase();
   builder.setInsertionPointToEnd(&func.getBody().front());
+  LoweringBuilder end(builder, func.getLoc());
+  buildTensorMemoryEnd(end, func);
   LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
   kernel.erase();
   return success();

@@ -32,8 +32,25 @@ def arguments(inputs):
     return tensors, offsets
 
 
+def _block(inputs):
+    q, k, v = inputs.q, inputs.k, inputs.v
+    plan = jfa.BlockAttentionForwardPlan(
+        q, k, v, inputs.offsets(inputs.shape.sequences))
+    o = torch.empty_like(q)
+    launch = plan.bind(q, k, v, o)
+
+    def call():
+        launch()
+        return o
+
+    call.facts = plan.facts()
+    return call, lambda out: out
+
+
 def ours(inputs, work_order=0):
     s = inputs.shape
+    if s.mode == "block":
+        return _block(inputs)
     (q, k, v), offsets = arguments(inputs)
     plan = jfa.AttentionForwardPlan(q, k, v, causal=s.causal,
                                     work_order=work_order, **offsets)
@@ -68,7 +85,8 @@ def cudnn(inputs):
 
 
 def fa2(inputs):
-    """FlashAttention 2 as torch has it: dense or varlen."""
+    """FlashAttention 2 as torch has it: dense or varlen. For block attention each
+    block is a sequence, the cheapest that it can do."""
     s = inputs.shape
     if s.mode == "dense":
         return _dense(inputs, SDPBackend.FLASH_ATTENTION)
@@ -102,12 +120,22 @@ def cudnn_padded(inputs):
     return call, None
 
 
+def copy(inputs):
+    """For block attention: a copy that moves as many bytes."""
+    if not inputs.shape.bytes:
+        raise Unsuitable
+    source = torch.empty(inputs.shape.bytes // 2, dtype=torch.uint8,
+                         device=inputs.q.device)
+    target = torch.empty_like(source)
+    return lambda: target.copy_(source), None
+
+
 def flex(inputs):
     """FlexAttention with a document mask, compiled."""
     from torch.nn.attention.flex_attention import (create_block_mask,
                                                    flex_attention)
     s = inputs.shape
-    if s.mode == "broadcast":
+    if s.mode in ("broadcast", "block"):
         raise Unsuitable
     compiled = torch.compile(flex_attention, dynamic=False)
     if s.mode == "dense":
@@ -137,4 +165,5 @@ PEERS = {
     "fa2": fa2,
     "cudnn padded": cudnn_padded,
     "flex": flex,
+    "copy": copy,
 }

@@ -19,9 +19,13 @@ from ._library import JFAError, kernels, load_kernels, version
 _NEED_TORCH = {
     "AttentionBackwardPlan": "backward",
     "AttentionForwardPlan": "forward",
+    "BlockAttentionBackwardPlan": "block",
+    "BlockAttentionForwardPlan": "block",
     "attention": "autograd",
     "attention_backward": "backward",
     "attention_forward": "forward",
+    "block_attention": "block",
+    "block_attention_forward": "block",
 }
 
 __all__ = [

@@ -149,9 +149,10 @@ LogicalResult KernelOp::verify() {
   }
   if (ExprAttr cluster = getClusterAttr()) {
     std::optional<int64_t> value = cluster.getConstant();
-    if (value && (*value < 1 || *value > 8)) {
-      return emitOpError("expected a cluster of 1 to 8 CTAs (the portable "
-                         "limit), but got ")
+    if (value &&
+        (*value < 1 || *value > 8 || !llvm::isPowerOf2_64(uint64_t(*value)))) {
+      return emitOpError("expected a cluster of 1, 2, 4 or 8 CTAs (the "
+                         "portable limit), but got ")
              << *value;
     }
   }

@@ -108,9 +108,15 @@ void History::record(int64_t begin, int64_t end, const Access &access,
   for (auto it = segments.find(begin); it != segments.end() && it->first < end;
        ++it) {
     Segment &segment = it->second;
-    if (segment.written) {
+    // What comes after a read comes after what that has read. Through the async
+    // proxy it has been fenced, too.
+    bool isAfterRead = llvm::any_of(segment.reads, [&](const Access &read) {
+      return read.isAsync && read.cta == access.cta &&
+             knowledge.happened.covers(read.epoch);
+    });
+    if (segment.written && !(access.isWrite && isAfterRead)) {
       checkAgainst(segment.lastWrite);
-    } else if (!access.isWrite) {
+    } else if (!segment.written && !access.isWrite) {
       unwritten();
       segment.written = true; // said once
     }

@@ -3,7 +3,7 @@
 //
 // A product that adds to sums which nobody has set.
 //
-// CHECK: error: memory never written: the operation that @multiply starts reads %sums, which nobody has written
+// CHECK: error: memory never written: @multiply reads %sums, which nobody has written
 
 !map = !tlx.tensormap<[128, 64], bf16>
 !tile = !tlx.memdesc<[128, 64], bf16>

@@ -22,27 +22,27 @@
 // it grows by less than 8 (in powers of 2): P stays below 256 then, and nothing
 // need be rescaled. Warps none of whose rows do vote to leave O alone.
 //
-//   barrier     count  arrives               waits         phase completes when
-//   q_full      1      @load (bytes of Q)    @multiply     a tile's queries are there
-//   q_empty     1      @multiply (commit)    @load         the tile's last S is done
-//   kv_full     1      @load (bytes)         @multiply     a block of keys or values is there
-//   kv_empty    1      @multiply (commit)    @load         its products are done
-//   s_full      1      @multiply (commit)    @softmax      a block's S is there, and all of O before it
-//   p_full      1      @softmax              @multiply     its P is there
-//   scale_full  1      @softmax              @correction   the scale of O for a block but the first
-//                                                          is there; at last 1 / l
-//   inverse_empty 1    @correction           @softmax      1 / l has been read
-//   o_ready     1      @correction           @multiply     O is rescaled for a block; at last taken out
-//   o_full      1      @multiply (commit)    @correction   a tile's last product is done
-//   out_full    1      @correction           @store        a half tile of O is in shared memory
-//   out_empty   1      @store                @correction   it has been copied out
+//   barrier        count  arrives               waits         phase completes when
+//   q_full         1      @load (bytes of Q)    @multiply     a tile's queries are there
+//   q_empty        1      @multiply (commit)    @load         the tile's last S is done
+//   kv_full        1      @load (bytes)         @multiply     a block of keys or values is there
+//   kv_empty       1      @multiply (commit)    @load         its products are done
+//   s_full         1      @multiply (commit)    @softmax      a block's S is there, and all of O before it
+//   p_full         1      @softmax              @multiply     its P is there
+//   scale_full     1      @softmax              @correction   the scale of O for a block but the first is there
+//   inverse_full   1      @softmax              @correction   a tile's 1 / l is there
+//   inverse_empty  1      @correction           @softmax      1 / l has been read
+//   o_ready        1      @correction           @multiply     O is rescaled for a block; at last taken out
+//   o_full         1      @multiply (commit)    @correction   a tile's last product is done
+//   out_full       1      @correction           @store        a half tile of O is in shared memory
+//   out_empty      1      @store                @correction   it has been copied out
 //
 //   tensor memory, D 128: S 2 x 128 columns, O 2 x 128 columns. P is the second
 //     half of its S; the scale of O is the first column of S, whose scores are in
 //     registers by then. S[j] may overwrite P[j-1] and the scale since its product
 //     is started after that of P[j-1], which waits for both.
 //   shared memory, D 128, 3 stages: Q 64 K, keys and values 96 K, O 64 K
-//   registers: @softmax 2 x 192, @correction 80, others 48: 512 for 4 warps each
+//   registers: @softmax 2 x 192, @correction 72, others 56: 512 for 4 warps each
 //
 // Blocks of keys are taken in ascending order: a row that sees any key sees the
 // first, so its maximum is finite after block 0 and no step needs a guard against
@@ -173,8 +173,8 @@ tlx.kernel @attention_fwd(
   // instead of those for special functions.
   %polynomial = tlx.param POLYNOMIAL = true : i1
   tlx.param SOFTMAX_REGISTERS = 192 from 24 to 256 step 8 : i32
-  tlx.param CORRECTION_REGISTERS = 80 from 24 to 256 step 8 : i32
-  tlx.param OTHER_REGISTERS = 48 from 24 to 256 step 8 : i32
+  tlx.param CORRECTION_REGISTERS = 72 from 24 to 256 step 8 : i32
+  tlx.param OTHER_REGISTERS = 56 from 24 to 256 step 8 : i32
 
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -200,6 +200,7 @@ tlx.kernel @attention_fwd(
   %s_full = tlx.alloc_barriers arrivals(1) : !halves
   %p_full = tlx.alloc_barriers arrivals(1) : !halves
   %scale_full = tlx.alloc_barriers arrivals(1) : !halves
+  %inverse_full = tlx.alloc_barriers arrivals(1) : !halves
   %inverse_empty = tlx.alloc_barriers arrivals(1) : !halves
   %o_ready = tlx.alloc_barriers arrivals(1) : !halves
   %o_full = tlx.alloc_barriers arrivals(1) : !halves
@@ -247,7 +248,7 @@ tlx.kernel @attention_fwd(
       %row_in_half = tlx.iota dim 0 : tensor<128xi32>
 
       // 2^f for f from -1/2 to 1/2, and what rounds to whole numbers.
-      %least_f = arith.constant -127.0 : f32
+      %least_f = arith.constant -126.0 : f32
       %rounder_f = arith.constant 12582912.0 : f32
       %a0_f = arith.constant 0.999928057 : f32
       %a1_f = arith.constant 0.693260968 : f32
@@ -431,7 +432,7 @@ tlx.kernel @attention_fwd(
           %tile_slot, %tile_phase = tlx.ring %tile stages(1) : i32
           tlx.barrier_wait %inverse_empty[%half], %tile_phase producer : !halves
           tlx.local_store %inverse, %inverse_rows : !rows, !row_buffer
-          tlx.barrier_arrive %scale_full[%half] : !halves
+          tlx.barrier_arrive %inverse_full[%half] : !halves
 
           %m_log2 = arith.mulf %m_last, %scale_row fastmath<contract> : !rows
           %l_log2 = math.log2 %l_last fastmath<afn> : !rows
@@ -485,7 +486,9 @@ tlx.kernel @attention_fwd(
           // Block 0 needs no rescaling.
           %last = scf.for %j = %c1 to %blocks step %c1
               iter_args(%n = %step) -> i32 : i32 {
-            %slot, %phase = tlx.ring %n stages(1) : i32
+            // Each tile has one rescaling less than blocks.
+            %rescaled = arith.subi %n, %tile : i32
+            %slot, %phase = tlx.ring %rescaled stages(1) : i32
             scf.for %half = %c0 to %c2 step %c1 : i32 {
               %s_tile = tlx.local_view %s_tmem[%half] : !s_buffers -> !s_buffer
               %scale_column = tlx.local_slice %s_tile[%c0, %c0] : !s_buffer -> !column
@@ -509,13 +512,12 @@ tlx.kernel @attention_fwd(
             scf.yield %n1 : i32
           }
 
-          %slot, %phase = tlx.ring %last stages(1) : i32
           %tile_slot, %tile_phase = tlx.ring %tile stages(1) : i32
           scf.for %half = %c0 to %c2 step %c1 : i32 {
             %o_tile = tlx.local_view %o_tmem[%half] : !o_buffers -> !o_buffer
             %out_tile = tlx.local_view %out_smem[%half] : !out_buffers -> !out_buffer
             %inverse_rows = tlx.local_view %inverse_smem[%half] : !row_buffers -> !row_buffer
-            tlx.barrier_wait %scale_full[%half], %phase : !halves
+            tlx.barrier_wait %inverse_full[%half], %tile_phase : !halves
             %inverse_row = tlx.local_load %inverse_rows : !row_buffer -> !rows
             tlx.barrier_arrive %inverse_empty[%half] : !halves
             %inverse = tlx.expand_dims %inverse_row dim 1 : !rows -> tensor<128x1xf32>

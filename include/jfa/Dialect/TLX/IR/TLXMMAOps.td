@@ -81,7 +81,7 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
   let results = (outs Optional<TLX_PendingType>:$result);
   let assemblyFormat = [{
     $a `,` $b (`,` $c^)? (`accumulate` `(` $accumulate^ `)`)? attr-dict
-    `:` qualified(type($a)) `,` qualified(type($b))
+    `:` qualified(type($a)) `,` qualified(type($b)) ``
     custom<DotResult>(type($result), ref($c), type($c))
   }];
   let hasVerifier = 1;

@@ -34,6 +34,9 @@ static void runRank(Warp &warp, const Instruction &i, uint32_t lanes) {
   });
 }
 
+/// In place of the phase in which a warp has arrived: it has waited for that.
+static constexpr uint64_t kHasWaited = ~uint64_t(0);
+
 static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
   Machine &machine = warp.machine;
   if (!warp.gather(lanes, warp.live)) {
@@ -59,8 +62,17 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
 static void runWait(Warp &warp, const Instruction &, uint32_t) {
   Machine &machine = warp.machine;
   uint64_t phase = warp.clusterPhase;
+  if (phase == kHasWaited) {
+    warp.fault(
+        Fault::NamedBarrier,
+        "warp " + std::to_string(warp.index) +
+            " waits for the cluster's barrier, but has not arrived since "
+            "it last did");
+    return;
+  }
   if (machine.clusterPhase > phase) {
     warp.knowledge.join(machine.clusterCompleted);
+    warp.clusterPhase = kHasWaited;
     return;
   }
   Condition condition;

@@ -10,8 +10,8 @@
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
-void Trace::add(const std::string &name, char phase, uint64_t step,
-                uint32_t thread, const std::string &more) {
+void Timeline::add(const std::string &name, char phase, uint64_t step,
+                   uint32_t thread, const std::string &more) {
   if (!events.empty()) {
     events += ",\n";
   }
@@ -35,6 +35,5 @@ void Trace::mark(const Task &task, const std::string &what, uint64_t step) {
 
 void Trace::span(const AsyncOp &op, const std::string &what, uint64_t begin,
                  uint64_t end) {
-  add(what, 'X', begin, 1000 + op.epoch.agent,
-      ",\"dur\":" + std::to_string(end - begin));
+  addSpan(what, 1000 + op.epoch.agent, begin, end);
 }

@@ -1,0 +1,42 @@
+//===- Timeline.h - Events of a run -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Chrome trace events, which Perfetto reads. Time is the number of the
+// schedule's step.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_SIM_TIMELINE_H
+#define JFA_SIM_TIMELINE_H
+
+#include <cstdint>
+#include <string>
+
+namespace mlir::jfa::sim {
+
+class Timeline {
+public:
+  uint32_t cta = 0;
+  /// The JSON of all events.
+  std::string finish() const { return "{\"traceEvents\":[" + events + "]}\n"; }
+
+protected:
+  void add(const std::string &name, char phase, uint64_t step, uint32_t thread,
+           const std::string &more = "");
+  /// From one step to another.
+  void addSpan(const std::string &name, uint32_t thread, uint64_t begin,
+               uint64_t end) {
+    add(name, 'X', begin, thread, ",\"dur\":" + std::to_string(end - begin));
+  }
+
+private:
+  std::string events;
+};
+
+} // namespace mlir::jfa::sim
+
+#endif // JFA_SIM_TIMELINE_H

@@ -26,10 +26,7 @@ static uint64_t findSignalled(uint64_t barrier, uint64_t to, Signal where) {
 static void signal(Machine &machine, AsyncWork &work, uint64_t generic,
                    uint64_t bytes) {
   LiveBarrier *found = machine.findBarrier(generic, work.line, work.knowledge);
-  if (found) {
-    found->causes.join(work.causes);
-  }
-  if (found && found->deliver(work.epoch, int64_t(bytes))) {
+  if (found && found->deliver(work.epoch, work.knowledge, int64_t(bytes))) {
     machine.completed(*found, work.line);
   }
 }
@@ -50,6 +47,7 @@ void emu::issueLoad(Warp &warp, unsigned lane,
                      signal(machine, work, signalled, bytes);
                    }});
   work->epoch = machine.makeCopyEpoch(work);
+  machine.reach(warp, uint32_t(to >> kRankShift & 0xff), work->epoch);
 }
 
 void emu::issueStore(Warp &warp, unsigned lane,

@@ -59,6 +59,7 @@ void Machine::checkEnd() {
       }
     }
   }
+  checkRemoteAtEnd();
   for (const AsyncWorkRef &copy : copies) {
     bool isKnown = llvm::any_of(warps, [&](const auto &warp) {
       return warp->knowledge.happened.covers(copy->epoch);

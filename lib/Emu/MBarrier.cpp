@@ -43,12 +43,11 @@ static void runInit(Warp &warp, const Instruction &i, uint32_t lanes) {
       return;
     }
     auto &barriers = warp.machine.ctas[place.rank]->barriers;
-    bool isNew =
-        barriers
-            .emplace(uint32_t(place.offset),
-                     LiveBarrier(warp.getLine(), uint32_t(place.offset), count,
-                                 {warp.index, warp.time}))
-            .second;
+    auto [it, isNew] =
+        barriers.emplace(uint32_t(place.offset),
+                         LiveBarrier(warp.getLine(), uint32_t(place.offset),
+                                     count, {warp.index, warp.time}));
+    it->second.rank = place.rank;
     if (!isNew) {
       warp.fault(Fault::Illegal, "initialises the mbarrier at " +
                                      toHex(generic) + " a second time");
@@ -74,11 +73,10 @@ static uint64_t makeToken(const sim::MBarrier &barrier) {
 
 /// Every phase must be seen by someone before the next one's arrivals.
 static void checkSeen(Machine &machine, const sim::MBarrier &barrier,
-                      const Knowledge &knowledge, const sim::Clock &causes,
-                      uint32_t warp, uint32_t line) {
+                      const Knowledge &knowledge, uint32_t warp,
+                      uint32_t line) {
   bool isSeen = llvm::any_of(barrier.observers, [&](const auto &observer) {
-    return knowledge.happened.covers(observer.epoch) ||
-           causes.covers(observer.epoch);
+    return knowledge.preceded.covers(observer.epoch);
   });
   if (barrier.phase > 0 && !isSeen) {
     machine.fault(Fault::PhaseLapped, line,
@@ -110,8 +108,7 @@ void emu::arriveOnce(Machine &machine, const AsyncWork &work, uint64_t generic,
                   describeExcess(1, generic, *barrier));
     return;
   }
-  checkSeen(machine, *barrier, ends, work.causes, work.warp, work.line);
-  barrier->causes.join(work.causes);
+  checkSeen(machine, *barrier, ends, work.warp, work.line);
   if (barrier->arrive(ends, 0, {work.line, work.warp})) {
     machine.completed(*barrier, work.line);
   }
@@ -134,9 +131,8 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
       return;
     }
     warp.set(i[0], lane, makeToken(*barrier));
-    checkSeen(warp.machine, *barrier, warp.know(), warp.causes, warp.index,
-              warp.getLine());
-    barrier->causes.join(warp.causes);
+    checkSeen(warp.machine, *barrier, warp.know(), warp.index, warp.getLine());
+    warp.machine.reach(warp, barrier->rank, {warp.index, warp.time});
     barrier->expected -= i.flags & kDrop ? count : 0;
     bool isComplete = barrier->arrive(warp.know(), bytes,
                                       {warp.getLine(), warp.index}, count);
@@ -161,7 +157,6 @@ static void runExpect(Warp &warp, const Instruction &i, uint32_t lanes) {
 
 static void acquire(Warp &warp, LiveBarrier &barrier) {
   warp.knowledge.join(barrier.getCompleted());
-  warp.causes.join(barrier.causesBefore);
   bool isKnown = llvm::any_of(barrier.observers, [&](const auto &observer) {
     return observer.task == warp.index;
   });

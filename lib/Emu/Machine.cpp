@@ -64,8 +64,6 @@ AsyncWorkRef Machine::issue(Warp &warp, unsigned lane,
   work->line = warp.getLine();
   work->knowledge = warp.know();
   work->issuedAt = steps;
-  work->causes = warp.causes;
-  work->causes.join(work->knowledge.happened);
   work->stages.assign(stages.begin(), stages.end());
   inFlight.push_back(work);
   warp.tick();
@@ -93,6 +91,9 @@ Machine::Machine(const Code &code, const LaunchShape &shape,
   uint32_t warpsPerCta = (threads + 31) / 32;
   cluster =
       (firstCta[2] * shape.grid[1] + firstCta[1]) * shape.grid[0] + firstCta[0];
+  if (options.trace) {
+    options.trace->firstCta = cluster;
+  }
   for (uint32_t rank = 0; rank < product(shape.cluster); ++rank) {
     auto cta = std::make_unique<Cta>();
     cta->rank = rank;
@@ -135,7 +136,7 @@ std::string Machine::getName(uint32_t line) const {
 
 void Machine::traceWait(const Warp &warp, uint32_t line, uint64_t since) {
   if (options.trace) {
-    options.trace->wait(cluster, warp.index, getName(line), since, steps);
+    options.trace->wait(warp.cta.rank, warp.index, getName(line), since, steps);
   }
 }
 
@@ -145,8 +146,8 @@ void Machine::step(size_t index) {
   ++work->done;
   if (work->isDone()) {
     if (options.trace) {
-      options.trace->operate(cluster, work->epoch.agent, getName(work->line),
-                             work->issuedAt, steps);
+      options.trace->operate(warps[work->warp]->cta.rank, work->epoch.agent,
+                             getName(work->line), work->issuedAt, steps);
     }
     work->previous = nullptr;
     inFlight.erase(inFlight.begin() + int64_t(index));
@@ -288,10 +289,14 @@ bool Machine::access(Warp &warp, const Place &place, int64_t size, bool isWrite,
   access.epoch = {warp.index, warp.time};
   access.site = warp.getLine();
   access.task = warp.index;
-  access.cta = cluster;
+  access.cluster = cluster;
+  access.rank = warp.cta.rank;
   access.isWrite = isWrite;
   access.isReduction = isReduction;
   record(access, warp.know(), place, size);
+  if (place.kind == Place::Shared) {
+    reach(warp, place.rank, access.epoch);
+  }
   return true;
 }
 
@@ -303,7 +308,8 @@ bool Machine::access(AsyncWork &work, const Place &place, int64_t size,
                      : work.epoch;
   access.site = work.line;
   access.task = work.warp;
-  access.cta = cluster;
+  access.cluster = cluster;
+  access.rank = warps[work.warp]->cta.rank;
   access.isWrite = isWrite;
   access.isReduction = isReduction;
   access.isAsync = true;
@@ -348,12 +354,9 @@ LiveBarrier *Machine::findBarrier(uint64_t generic, uint32_t line,
 
 /// A phase must not complete before everyone who has waited for the one before
 /// it has seen that.
-void Machine::completed(LiveBarrier &barrier, uint32_t line) {
-  barrier.causesBefore = std::move(barrier.causes);
-  barrier.causes = {};
+void Machine::completed(sim::MBarrier &barrier, uint32_t line) {
   for (const sim::Observer &observer : barrier.observersBefore) {
-    if (!barrier.getCompleted().happened.covers(observer.epoch) &&
-        !barrier.causesBefore.covers(observer.epoch)) {
+    if (!barrier.getCompleted().preceded.covers(observer.epoch)) {
       std::string phase = std::to_string(barrier.phase - 1);
       fault(Fault::PhaseLapped, line,
             "phase " + phase + " of the mbarrier at " + toHex(barrier.index) +

@@ -124,6 +124,7 @@ std::string emu::parseManifest(llvm::StringRef text, llvm::StringRef entry,
         uint32_t(object->getInteger("registers").value_or(0));
     if (const json::Object *parameters = object->getObject("parameters")) {
       manifest.isCausal = parameters->getBoolean("CAUSAL").value_or(false);
+      manifest.headDim = parameters->getInteger("HEAD_DIM").value_or(0);
     }
     const json::Array *arguments = object->getArray("arguments");
     for (size_t i = 0; arguments && i < arguments->size(); ++i) {
@@ -168,6 +169,7 @@ Manifest emu::makeManifest(const Code &code) {
 sim::Program emu::makeProgram(const Manifest &manifest) {
   sim::Program program;
   program.name = manifest.entry;
+  program.clusterSize = manifest.shape.cluster[0];
   for (const ManifestArgument &from : manifest.arguments) {
     sim::Argument argument;
     argument.name = from.name;

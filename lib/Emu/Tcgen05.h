@@ -46,6 +46,9 @@ AsyncWorkRef issueTensorWork(Warp &warp, unsigned lane,
                              llvm::ArrayRef<AsyncWork::Stage> stages,
                              TensorWork kind, uint64_t chain = 0);
 
+/// Notes that work uses the memory of CTAs, which must not end before it.
+void reachAll(Warp &warp, const AsyncWorkRef &work, llvm::ArrayRef<Cta *> ctas);
+
 /// Whether the CTA still runs, whose memory is used; else with a finding.
 bool checkRunning(Machine &machine, const AsyncWork &work, const Cta &cta);
 

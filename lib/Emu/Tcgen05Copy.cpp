@@ -120,7 +120,9 @@ static void runCopy(Warp &warp, const Instruction &i, uint32_t lanes) {
         }
       }
     };
-    issueTensorWork(warp, lane, {read, put}, TensorWork::Copy);
+    AsyncWorkRef work =
+        issueTensorWork(warp, lane, {read, put}, TensorWork::Copy);
+    reachAll(warp, work, ctas);
   });
 }
 
@@ -151,12 +153,14 @@ static void runShift(Warp &warp, const Instruction &i, uint32_t lanes) {
     }
     auto ctas = getCtas(warp, i);
     Machine &machine = warp.machine;
-    issueTensorWork(warp, lane, {[=, &machine](AsyncWork &work) {
-                      for (Cta *cta : ctas) {
-                        shift(machine, work, *cta, address);
-                      }
-                    }},
-                    TensorWork::Shift);
+    AsyncWorkRef work =
+        issueTensorWork(warp, lane, {[=, &machine](AsyncWork &work) {
+                          for (Cta *cta : ctas) {
+                            shift(machine, work, *cta, address);
+                          }
+                        }},
+                        TensorWork::Shift);
+    reachAll(warp, work, ctas);
   });
 }
 

@@ -35,6 +35,13 @@ bool emu::checkRunning(Machine &machine, const AsyncWork &work,
   return false;
 }
 
+void emu::reachAll(Warp &warp, const AsyncWorkRef &work,
+                   llvm::ArrayRef<Cta *> ctas) {
+  for (Cta *cta : ctas) {
+    warp.machine.reach(warp, cta->rank, work->epoch);
+  }
+}
+
 /// The chains that work of a kind follows.
 static llvm::SmallVector<uint64_t, 3> getFollowed(TensorWork kind,
                                                   uint64_t chain) {
@@ -216,14 +223,16 @@ static void runProduct(Warp &warp, const Instruction &i, uint32_t lanes) {
                           ? unsigned(i[next].value)
                           : 0;
     Machine &machine = warp.machine;
-    issueTensorWork(warp, lane,
-                    {[=, &machine](AsyncWork &work) {
-                       readSources(machine, work, *product);
-                     },
-                     [=, &machine](AsyncWork &work) {
-                       writeProduct(machine, work, *product);
-                     }},
-                    TensorWork::Product, getChain(*product));
+    AsyncWorkRef work =
+        issueTensorWork(warp, lane,
+                        {[=, &machine](AsyncWork &work) {
+                           readSources(machine, work, *product);
+                         },
+                         [=, &machine](AsyncWork &work) {
+                           writeProduct(machine, work, *product);
+                         }},
+                        TensorWork::Product, getChain(*product));
+    reachAll(warp, work, product->ctas);
   });
 }
 
@@ -253,7 +262,9 @@ static void runCommit(Warp &warp, const Instruction &i, uint32_t lanes) {
     }
     TensorQueue &queue = warp.tensorQueues[lane];
     Machine &machine = warp.machine;
+    // What precedes the arrival is more than what it makes known.
     Knowledge ends = queue.ends;
+    ends.preceded.join(warp.know().preceded);
     AsyncWorkRef work =
         machine.issue(warp, lane, {[=, &machine](AsyncWork &work) {
                         for (uint64_t target : targets) {

@@ -170,7 +170,8 @@ bool Machine::accessTensor(AsyncWork &work, Cta &cta, const TensorCells &cells,
   access.epoch = work.epoch;
   access.site = work.line;
   access.task = work.warp;
-  access.cta = cluster;
+  access.cluster = cluster;
+  access.rank = warps[work.warp]->cta.rank;
   access.isWrite = how != TensorAccess::Read;
   access.isAsync = true;
   recordTensor(cta, cells, access, work.tensorKnowledge, work.knowledge);
@@ -185,7 +186,8 @@ void Machine::releaseTensor(Warp &warp, Cta &cta, const TensorCells &cells) {
   access.epoch = {warp.index, warp.time};
   access.site = warp.getLine();
   access.task = warp.index;
-  access.cta = cluster;
+  access.cluster = cluster;
+  access.rank = warp.cta.rank;
   access.isWrite = true;
   access.isAsync = true;
   // It is no asynchronous operation: no fence has to pass its order on.

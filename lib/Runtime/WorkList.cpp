@@ -16,16 +16,35 @@
 
 using namespace jfa::runtime;
 
+/// Steps of the tile from `row` on, of a sequence with so many rows of tiles
+/// and `others` of what they are multiplied with.
+static int64_t countSteps(const WorkShape &shape, int64_t row, int64_t rows,
+                          int64_t others) {
+  // Rows end at the same place, so that the last query sees the last key. Query
+  // tiles see a beginning of the keys, key tiles are seen by an end of the
+  // queries.
+  int64_t begin = 0, end = others;
+  if (shape.causal && shape.rows == TileRows::Queries) {
+    end = std::clamp<int64_t>(row + shape.blockM + others - rows, 0, others);
+  } else if (shape.causal) {
+    begin = std::max<int64_t>(row + others - rows, 0);
+  }
+  if (begin >= end) {
+    return 0;
+  }
+  // Of 32 bits, since divisions take time and this is called often.
+  auto blockN = uint32_t(shape.blockN);
+  return (uint32_t(end) + blockN - 1) / blockN - uint32_t(begin) / blockN;
+}
+
 int64_t jfa::runtime::getTileCost(const Sequences &sequences,
                                   const WorkShape &shape, int64_t sequence,
                                   int64_t row) {
+  int64_t queries = sequences.getQueries(sequence);
   int64_t keys = sequences.getKeys(sequence);
-  int64_t seen = keys;
-  if (shape.causal) {
-    int64_t last = row + shape.blockM + keys - sequences.getQueries(sequence);
-    seen = std::max<int64_t>(0, std::min(last, keys));
-  }
-  return (seen + shape.blockN - 1) / shape.blockN + 1;
+  return shape.overhead + (shape.rows == TileRows::Queries
+                               ? countSteps(shape, row, queries, keys)
+                               : countSteps(shape, row, keys, queries));
 }
 
 //===----------------------------------------------------------------------===//
@@ -62,16 +81,16 @@ public:
       tiles += entry.tiles;
     }
     // Both are below 2^31 but for a batch that repeats long queries.
-    return tiles > std::numeric_limits<int32_t>::max()
-               ? tiles
-               : tiles * shape.queryHeads;
+    return tiles > std::numeric_limits<int32_t>::max() ? tiles
+                                                       : tiles * shape.heads;
   }
 
 private:
-  /// A sequence with queries.
+  /// A sequence with tiles.
   struct Entry {
-    uint32_t keys;
-    uint32_t queries;
+    /// What they are multiplied with.
+    uint32_t others;
+    uint32_t rows;
     int32_t sequence;
     int32_t tiles;
   };
@@ -87,21 +106,15 @@ private:
   /// Half of the cache of a Hopper GPU; the rest is for queries and outputs.
   static constexpr int64_t kCacheBytes = 32 << 20;
 
-  void sortByKeys(uint32_t anyKeys);
+  void sortByOthers(uint32_t anyOthers);
   template <typename Take>
   void takePart(const Part &part, Take &take);
   template <typename Take>
   void takeSection(Take &take);
 
-  /// What getTileCost() says, with divisions of 32 bits: this is called often.
   int32_t getCost(const Entry &entry, int64_t tile) const {
-    int64_t seen = entry.keys;
-    if (shape.causal) {
-      int64_t last = (tile + 1) * shape.blockM + entry.keys - entry.queries;
-      seen = std::max<int64_t>(0, std::min(last, seen));
-    }
-    auto blockN = uint32_t(shape.blockN);
-    return int32_t((uint32_t(seen) + blockN - 1) / blockN + 1);
+    return int32_t(shape.overhead + countSteps(shape, tile * shape.blockM,
+                                               entry.rows, entry.others));
   }
 
   Run getTile(const Part &part, int32_t tile) const {
@@ -111,8 +124,8 @@ private:
 
   const WorkShape &shape;
   bool sorted;
-  /// Whether no sequence has more keys than the one before it, and whether each
-  /// has as many queries as keys.
+  /// Whether no sequence has more to multiply with than the one before it, and
+  /// whether each has as many queries as keys.
   bool falling = true, square = true;
   Array<Entry> entries;
   /// Of the current section, if tiles are sorted.
@@ -127,39 +140,40 @@ TileOrder::TileOrder(const Sequences &sequences, const WorkShape &shape)
   entries.resize(size_t(sequences.count));
   Entry *end = entries.data();
   auto blockM = uint32_t(shape.blockM);
-  uint32_t anyKeys = 0;
+  uint32_t anyOthers = 0;
   uint32_t before = std::numeric_limits<uint32_t>::max();
   for (int64_t i = 0; i < sequences.count; ++i) {
-    auto keys = uint32_t(sequences.getKeys(i));
-    auto queries = uint32_t(sequences.getQueries(i));
-    *end = {keys, queries, int32_t(i),
-            int32_t((queries + blockM - 1) / blockM)};
-    // Only sequences with queries have tiles.
-    if (queries > 0) {
+    auto rows = uint32_t(sequences.getQueries(i));
+    auto others = uint32_t(sequences.getKeys(i));
+    if (shape.rows == TileRows::Keys) {
+      std::swap(rows, others);
+    }
+    *end = {others, rows, int32_t(i), int32_t((rows + blockM - 1) / blockM)};
+    if (rows > 0) {
       ++end;
-      anyKeys |= keys;
-      falling &= keys <= before;
-      square &= keys == queries;
-      before = keys;
+      anyOthers |= others;
+      falling &= others <= before;
+      square &= others == rows;
+      before = others;
     }
   }
   entries.resize(size_t(end - entries.data()));
   if (sorted && !falling) {
-    sortByKeys(anyKeys);
+    sortByOthers(anyOthers);
     falling = true;
   }
 }
 
-/// Sorts by falling number of keys; stable. A radix sort, since a batch may
+/// Sorts by falling number of others; stable. A radix sort, since a batch may
 /// have a million sequences.
-void TileOrder::sortByKeys(uint32_t anyKeys) {
+void TileOrder::sortByOthers(uint32_t anyOthers) {
   constexpr int kBits = 11;
   constexpr uint32_t kBuckets = 1u << kBits;
   Array<Entry> other(entries.size());
-  for (int shift = 0; shift < 32 && (anyKeys >> shift) != 0; shift += kBits) {
+  for (int shift = 0; shift < 32 && (anyOthers >> shift) != 0; shift += kBits) {
     // Complemented digits sort downwards.
     auto digit = [&](const Entry &entry) {
-      return ~(entry.keys >> shift) & (kBuckets - 1);
+      return ~(entry.others >> shift) & (kBuckets - 1);
     };
     std::array<uint32_t, kBuckets + 1> starts{};
     for (const Entry &entry : entries) {
@@ -178,7 +192,7 @@ void TileOrder::forEach(Take &take) {
   if (!shape.causal) {
     // Sections do not change the order: all tiles of a sequence cost the same.
     for (const Entry &entry : entries) {
-      take({entry.sequence, 0, entry.tiles, 0, int32_t(shape.queryHeads),
+      take({entry.sequence, 0, entry.tiles, 0, int32_t(shape.heads),
             getCost(entry, 0)});
     }
     return;
@@ -186,13 +200,13 @@ void TileOrder::forEach(Take &take) {
   int64_t cacheBytes = shape.order == WorkOrder::Unsectioned
                            ? std::numeric_limits<int64_t>::max()
                            : kCacheBytes;
-  auto group = int32_t(shape.queryHeads / shape.kvHeads);
+  auto group = int32_t(shape.heads / shape.sharedHeads);
   int64_t bytes = 0;
   for (const Entry &entry : entries) {
-    int64_t headBytes = entry.keys * shape.bytesPerKey;
-    for (int64_t head = 0; head < shape.kvHeads;) {
+    int64_t headBytes = entry.others * shape.bytesPerRow;
+    for (int64_t head = 0; head < shape.sharedHeads;) {
       // As many heads as begin in what is left of the section.
-      int64_t heads = shape.kvHeads - head;
+      int64_t heads = shape.sharedHeads - head;
       if (heads * headBytes > cacheBytes - bytes) {
         heads = (cacheBytes - bytes - 1) / headBytes + 1;
       }
@@ -223,7 +237,7 @@ void TileOrder::takePart(const Part &part, Take &take) {
 /// Takes the tiles of a section, those that cost most first.
 template <typename Take>
 void TileOrder::takeSection(Take &take) {
-  if (square && !section.empty()) {
+  if (square && shape.rows == TileRows::Queries && !section.empty()) {
     // Sequences come by falling length and costs rise with the tile, so this is
     // the order.
     size_t parts = 0;
@@ -379,7 +393,9 @@ Status jfa::runtime::makeWorkList(const Sequences &sequences,
   int64_t total = order.countTiles();
   if (total > kMaxItems) {
     return invalid("batch_size", "to make at most ", kMaxItems, " tiles of ",
-                   shape.blockM, " query rows of a head, but got more");
+                   shape.blockM,
+                   shape.rows == TileRows::Queries ? " query rows" : " keys",
+                   " of a head, but got more");
   }
   list.items.clear();
   list.items.reserve(size_t(total) + 1);

@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The host cuts every sequence into tiles of BLOCK_M query rows and deals them
-// to the multiprocessors, so that a persistent kernel finds the same work on
-// each:
+// The host cuts every sequence into tiles, of query rows for the forward and of
+// keys for the backward, and deals them to the multiprocessors, so that a
+// persistent kernel finds the same work on each. A tile takes a step for each
+// block of what it is multiplied with, keys or queries:
 //
-//  - tiles that share keys and values are taken at about the same time, in
-//    sections whose keys and values fit the L2 cache, longest sequences first;
+//  - tiles that share those are taken at about the same time, in sections whose
+//    share of them fits the L2 cache, longest sequences first;
 //  - within a section the longest tiles come first;
 //  - each goes to the multiprocessor that has least to do so far. Of a long
 //  list
@@ -34,16 +35,18 @@
 
 namespace jfa::runtime {
 
-/// One entry of the device's work list: a tile of query rows of one head.
+/// One entry of the device's work list: a tile of one head.
 struct WorkItem {
   int32_t sequence;
-  /// First query row, counted from the sequence's first.
+  /// First row of the tile, counted from the sequence's first.
   int32_t row;
   int32_t head;
-  int32_t reserved;
+  /// How many tiles from `row` on, in lists of runs; otherwise 0.
+  int32_t tiles;
 
   bool operator==(const WorkItem &other) const {
-    return sequence == other.sequence && row == other.row && head == other.head;
+    return sequence == other.sequence && row == other.row &&
+           head == other.head && tiles == other.tiles;
   }
 };
 static_assert(sizeof(WorkItem) == 16, "the kernels read four 32-bit ints");
@@ -80,18 +83,28 @@ enum class WorkOrder {
   Unsectioned = JFA_WORK_ORDER_UNSECTIONED,
 };
 
+/// What the rows of a tile are.
+enum class TileRows { Queries, Keys };
+
 /// What decides how much work a tile is, and who shares it.
 struct WorkShape {
+  /// Rows of a tile: of a cluster, those of all its CTAs.
   int64_t blockM;
+  /// Rows of a step.
   int64_t blockN;
   bool causal;
-  int64_t queryHeads;
-  int64_t kvHeads;
-  /// Bytes of one key and one value of one head.
-  int64_t bytesPerKey;
-  /// Multiprocessors to deal to.
+  /// Heads of the tiles.
+  int64_t heads;
+  /// Heads of what they are multiplied with. As many tiles share each.
+  int64_t sharedHeads;
+  /// Bytes of one row of one head of what they are multiplied with.
+  int64_t bytesPerRow;
+  /// Multiprocessors, or clusters of them, to deal to.
   int64_t workers;
   WorkOrder order = WorkOrder::Balanced;
+  TileRows rows = TileRows::Queries;
+  /// The steps that a tile's beginning and end take.
+  int64_t overhead = 1;
 };
 
 /// An allocator that leaves new elements as they are: who makes a list writes
@@ -119,17 +132,26 @@ struct WorkList {
   std::vector<int32_t> starts;
 };
 
-/// Steps that a tile of `rows` query rows from `row` takes: one for each block
-/// of keys that some row sees, and one for its beginning and end.
+/// Steps that the tile from `row` on takes: one for each block that has a key
+/// which some row sees, or a query that sees some row, and those for its
+/// beginning and end.
 int64_t getTileCost(const Sequences &sequences, const WorkShape &shape,
                     int64_t sequence, int64_t row);
 
-/// Makes the list. Every block of `blockM` query rows that has a row is in it
-/// once for each head, also where a sequence has no keys: its output is written
-/// too. No worker without work is listed. There is room for one more item.
+/// Makes the list. Every tile that has a row is in it once for each head, also
+/// where a sequence has nothing to multiply it with: its output is written too.
+/// No worker without work is listed. There is room for one more item.
 /// Refuses lists whose items the kernel could not number.
 Status makeWorkList(const Sequences &sequences, const WorkShape &shape,
                     WorkList &list);
+
+/// Makes a list of runs: tiles of keys that follow each other in one sequence,
+/// for a kernel whose workers keep the queries of one head. `blockM` is the
+/// keys of a tile; `workers` run at a time, and there may be more of them than
+/// that: they are as many for each head, so that the last is done as soon as
+/// can be.
+Status makeRunList(const Sequences &sequences, const WorkShape &shape,
+                   WorkList &list);
 
 } // namespace jfa::runtime
 

@@ -20,8 +20,14 @@ std::string Explain::plural(int64_t count, const std::string &noun) {
 
 std::string Explain::barrier(const MBarrier &barrier) const {
   const BarrierArray &array = machine.program.barriers[barrier.array];
-  return array.name +
-         (array.count > 1 ? "[" + std::to_string(barrier.index) + "]" : "");
+  std::string name = array.name;
+  if (array.count > 1) {
+    name += "[" + std::to_string(barrier.index) + "]";
+  }
+  if (machine.program.clusterSize > 1) {
+    name += " of CTA " + std::to_string(machine.getCta(barrier.rank));
+  }
+  return name;
 }
 
 std::string Explain::state(const MBarrier &barrier) const {
@@ -112,10 +118,11 @@ Finding Explain::conflict(const Conflict &conflict, const Access &later,
   const Access &earlier = conflict.earlier;
   Finding finding{conflict.fault, later.site, "", {}};
   finding.notes.push_back({earlier.site, describe(earlier) + " it here"});
-  if (earlier.cta != later.cta) {
-    finding.text = describe(later) + " " + what + " of CTA " +
-                   std::to_string(later.cta) + " and CTA " +
-                   std::to_string(earlier.cta) + ", which nothing orders";
+  if (earlier.cluster != later.cluster) {
+    std::string group = machine.program.clusterSize > 1 ? "cluster " : "CTA ";
+    finding.text = describe(later) + " " + what + " of " + group +
+                   std::to_string(later.cluster) + " and " + group +
+                   std::to_string(earlier.cluster) + ", which nothing orders";
     return finding;
   }
   if (conflict.fault == Fault::MissingFence) {

@@ -66,7 +66,7 @@ static TileRef readFactor(const Factor &factor, const sim::Value &value,
   if (!machine.computesValues()) {
     return nullptr;
   }
-  return isInside ? machine.getShared().load(view, shape)
+  return isInside ? machine.getShared(op).load(view, shape)
                   : TileRef(new Tile(factor.geometry->kind, shape));
 }
 

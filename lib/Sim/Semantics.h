@@ -35,6 +35,7 @@ void registerBarrierSemantics(MLIRContext *context);
 void registerTMASemantics(MLIRContext *context);
 void registerMMASemantics(MLIRContext *context);
 void registerTileSemantics(MLIRContext *context);
+void registerClusterSemantics(MLIRContext *context);
 void registerArithSemantics(DialectRegistry &registry);
 void registerMathSemantics(DialectRegistry &registry);
 void registerScfSemantics(DialectRegistry &registry);
@@ -66,9 +67,11 @@ struct BarrierElement {
   /// The barrier's number; none, with a finding, if there is no such element.
   std::optional<int64_t> get(Machine &machine, Task &task) const;
 };
+/// Whose barrier an op signals.
+enum class Signals { No, Own, Any };
 /// Also notes that the task may signal it, if it does.
 BarrierElement getBarrierElement(Operation *op, mlir::Value barrier,
-                                 mlir::Value index, bool signals,
+                                 mlir::Value index, Signals signals,
                                  ProgramBuilder &builder);
 
 /// C, if there, plus the product of two stored matrices of which each may be

@@ -22,7 +22,7 @@ BENCH = os.path.join(ROOT, "tools/jfa-bench/jfa-bench")
 KERNELS = os.path.join(ROOT, "lib/Kernels/attention/sm90")
 sys.path.insert(0, os.path.join(ROOT, "tools/jfa-bench"))
 
-from jfabench import levers, plot, shapes, timing, tune, variants
+from jfabench import levers, plot, shapes, sides, timing, tune, variants
 from jfabench.specializations import (TableError, expand, read_rows,
                                       write_rows)
 
@@ -378,6 +378,9 @@ class FakeGPU:
             "jfabench.peers": types.SimpleNamespace(
                 ours=ours, Unsuitable=unsuitable,
                 PEERS={"jfa": ours, "flex": other}),
+            "jfabench.gradients": types.SimpleNamespace(
+                ours=ours, PEERS={"jfa": ours, "cudnn": ours, "flex": other},
+                GradientInputs=FakeInputs),
         }
 
     def load(self, path):
@@ -415,14 +418,32 @@ class Measuring(unittest.TestCase):
             "wrong.jfab": "expected an error of at most 3.0e-03, but got "
                           "9.0e+00"})
 
-    def test_a_skewed_shape_beside_its_twin(self):
+    def load_bench(self):
         loader = importlib.machinery.SourceFileLoader("jfa_bench", BENCH)
         bench = importlib.util.module_from_spec(
             importlib.util.spec_from_loader("jfa_bench", loader))
         with unittest.mock.patch.object(sys, "dont_write_bytecode", True):
             loader.exec_module(bench)
+        return bench
+
+    def test_the_backward_takes_more_flops(self):
+        bench = self.load_bench()
+        shape = shapes.Shape("s", "dense", [1000], [1000], 1, 64, False)
+        flops = {}
+        for side in (sides.FORWARD, sides.BACKWARD):
+            options = types.SimpleNamespace(peers="", rounds=1, side=side,
+                                            parts=False)
+            rows = bench.run_shape(shape, options, lambda call: 1.0)
+            flops[side.direction] = rows["jfa"]["tflops"]
+        self.assertEqual(set(rows), {"jfa", "cudnn"})
+        self.assertAlmostEqual(flops["forward"], 4 * 64 * 1e6 * 1e-9)
+        self.assertAlmostEqual(flops["backward"], 2.5 * flops["forward"])
+
+    def test_a_skewed_shape_beside_its_twin(self):
+        bench = self.load_bench()
         shape = shapes.skewed_shapes()[1]
-        options = types.SimpleNamespace(peers="", rounds=3)
+        options = types.SimpleNamespace(peers="", rounds=3, parts=False,
+                                        side=sides.FORWARD)
         timer = lambda call: 2.0 if call.name.startswith("equal") else 2.5
         rows = bench.run_shape(shape, options, timer)
         self.assertEqual(set(rows), {"jfa", "equal twin"})

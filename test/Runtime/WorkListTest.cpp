@@ -17,7 +17,7 @@ using namespace jfa::runtime;
 
 namespace {
 WorkShape makeShape(bool causal = false, int64_t workers = 132) {
-  return {128, 128, causal, /*queryHeads=*/4, /*kvHeads=*/2, 512, workers};
+  return {128, 128, causal, /*heads=*/4, /*sharedHeads=*/2, 512, workers};
 }
 
 WorkList makeList(const Sequences &sequences, const WorkShape &shape) {
@@ -32,18 +32,22 @@ void expectComplete(const Sequences &sequences, const WorkShape &shape,
                     const WorkList &list) {
   std::vector<int64_t> firstTile;
   int64_t tiles = 0;
+  auto getRows = [&](int64_t i) {
+    return shape.rows == TileRows::Queries ? sequences.getQueries(i)
+                                           : sequences.getKeys(i);
+  };
   for (int64_t i = 0; i < sequences.count; ++i) {
     firstTile.push_back(tiles);
-    tiles += (sequences.getQueries(i) + shape.blockM - 1) / shape.blockM;
+    tiles += (getRows(i) + shape.blockM - 1) / shape.blockM;
   }
-  ASSERT_EQ(int64_t(list.items.size()), tiles * shape.queryHeads);
+  ASSERT_EQ(int64_t(list.items.size()), tiles * shape.heads);
   std::vector<char> seen(list.items.size(), 0);
   for (const WorkItem &item : list.items) {
-    ASSERT_TRUE(item.head >= 0 && item.head < shape.queryHeads);
+    ASSERT_TRUE(item.head >= 0 && item.head < shape.heads);
     ASSERT_EQ(item.row % shape.blockM, 0);
-    ASSERT_TRUE(item.row < sequences.getQueries(item.sequence));
+    ASSERT_TRUE(item.row < getRows(item.sequence));
     int64_t tile = firstTile[size_t(item.sequence)] + item.row / shape.blockM;
-    char &mark = seen[size_t(tile * shape.queryHeads + item.head)];
+    char &mark = seen[size_t(tile * shape.heads + item.head)];
     ASSERT_EQ(mark, 0);
     mark = 1;
   }
@@ -102,12 +106,36 @@ std::vector<int32_t> randomOffsets(std::mt19937 &random, int64_t count) {
   return offsets;
 }
 
+/// The steps of the tile from `row` on, counted pair by pair.
+int64_t countSteps(const Sequences &sequences, const WorkShape &shape,
+                   int64_t sequence, int64_t row) {
+  bool areKeys = shape.rows == TileRows::Keys;
+  int64_t queries = sequences.getQueries(sequence);
+  int64_t keys = sequences.getKeys(sequence);
+  int64_t others = areKeys ? queries : keys, steps = 0;
+  int64_t last = std::min(row + shape.blockM, areKeys ? keys : queries) - 1;
+  for (int64_t block = 0; block < others; block += shape.blockN) {
+    bool any = false;
+    for (int64_t other = block; other < std::min(block + shape.blockN, others);
+         ++other) {
+      // Whether any row of the tile sees, or is seen.
+      int64_t query = areKeys ? other : last, key = areKeys ? row : other;
+      any |= !shape.causal || key <= query + keys - queries;
+    }
+    steps += any;
+  }
+  return steps;
+}
+
 /// Makes a list of sequences of random lengths, and checks it.
-void expectRandomListIsGood(std::mt19937 &random, int64_t count) {
+void expectRandomListIsGood(std::mt19937 &random, int64_t count,
+                            TileRows rows = TileRows::Queries) {
   std::vector<int32_t> q = randomOffsets(random, count);
   std::vector<int32_t> k = randomOffsets(random, count);
   Sequences sequences = {count, q.data(), k.data(), 0, 0};
   WorkShape shape = makeShape(random() % 2 == 0, 1 + int64_t(random() % 160));
+  shape.rows = rows;
+  shape.overhead = rows == TileRows::Keys ? 2 : 1;
   WorkList list = makeList(sequences, shape);
   expectComplete(sequences, shape, list);
   expectBalanced(sequences, shape, list);
@@ -122,6 +150,164 @@ TEST(WorkList, RandomDistributionsAreCompleteAndBalanced) {
       FAIL() << "in trial " << trial;
     }
   }
+}
+
+TEST(WorkList, RandomListsOfKeysAreCompleteAndBalanced) {
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 10000; ++trial) {
+    expectRandomListIsGood(random, int64_t(random() % 40), TileRows::Keys);
+    if (HasFatalFailure()) {
+      FAIL() << "in trial " << trial;
+    }
+  }
+  for (int trial = 0; trial < 20; ++trial) {
+    expectRandomListIsGood(random, 5000, TileRows::Keys);
+  }
+}
+
+TEST(WorkList, CostsAreSteps) {
+  std::mt19937 random(6);
+  for (int trial = 0; trial < 2000; ++trial) {
+    auto queries = int64_t(random() % 70), keys = int64_t(random() % 70);
+    Sequences sequences = {1, nullptr, nullptr, queries, keys};
+    WorkShape shape = makeShape(trial % 2 == 0);
+    shape.blockM = 1 + int64_t(random() % 20);
+    shape.blockN = 1 + int64_t(random() % 20);
+    for (TileRows rows : {TileRows::Queries, TileRows::Keys}) {
+      shape.rows = rows;
+      shape.overhead = rows == TileRows::Keys ? 2 : 1;
+      int64_t end = rows == TileRows::Keys ? keys : queries;
+      for (int64_t row = 0; row < end; row += shape.blockM) {
+        ASSERT_EQ(getTileCost(sequences, shape, 0, row),
+                  shape.overhead + countSteps(sequences, shape, 0, row))
+            << queries << " queries, " << keys << " keys, row " << row;
+      }
+    }
+  }
+}
+
+TEST(WorkList, FirstKeysComeFirst) {
+  // Causal: the first keys of a sequence are seen by the most queries.
+  WorkShape shape = {128, 64, true, 1, 1, 512, 1};
+  shape.rows = TileRows::Keys;
+  std::vector<std::vector<int32_t>> expected = {
+      {0, 0, 0}, {0, 128, 0}, {0, 256, 0}, {0, 384, 0}};
+  EXPECT_EQ(getItems(makeList({1, nullptr, nullptr, 512, 512}, shape)),
+            expected);
+}
+
+TEST(WorkList, KeysWithoutQueriesHaveTiles) {
+  const int32_t q[] = {0, 0, 0};
+  const int32_t k[] = {0, 10, 300};
+  Sequences sequences = {2, q, k, 0, 0};
+  WorkShape shape = makeShape(true);
+  shape.rows = TileRows::Keys;
+  WorkList list = makeList(sequences, shape);
+  EXPECT_EQ(list.items.size(), 16u);
+  expectComplete(sequences, shape, list);
+}
+
+namespace {
+/// Every tile of keys of every head is in one run, no worker has two heads, and
+/// none is idle.
+void expectRunsAreComplete(const Sequences &sequences, const WorkShape &shape,
+                           const WorkList &list) {
+  std::vector<std::vector<int>> seen(size_t(shape.heads * sequences.count));
+  for (int64_t head = 0; head < shape.heads; ++head) {
+    for (int64_t i = 0; i < sequences.count; ++i) {
+      seen[size_t(head * sequences.count + i)].resize(
+          size_t((sequences.getKeys(i) + shape.blockM - 1) / shape.blockM));
+    }
+  }
+  for (size_t worker = 0; worker + 1 < list.starts.size(); ++worker) {
+    int32_t begin = list.starts[worker], end = list.starts[worker + 1];
+    ASSERT_LT(begin, end);
+    for (int32_t i = begin; i < end; ++i) {
+      const WorkItem &item = list.items[size_t(i)];
+      ASSERT_EQ(item.head, list.items[size_t(begin)].head);
+      ASSERT_EQ(item.row % shape.blockM, 0);
+      auto &tiles = seen[size_t(item.head * sequences.count + item.sequence)];
+      int64_t first = item.row / shape.blockM;
+      ASSERT_TRUE(item.tiles > 0 &&
+                  first + item.tiles <= int64_t(tiles.size()));
+      for (int64_t tile = first; tile < first + item.tiles; ++tile) {
+        ASSERT_EQ(tiles[size_t(tile)]++, 0);
+      }
+    }
+  }
+  ASSERT_EQ(size_t(list.starts.back()), list.items.size());
+  for (const std::vector<int> &tiles : seen) {
+    ASSERT_EQ(std::count(tiles.begin(), tiles.end(), 1), int64_t(tiles.size()));
+  }
+}
+
+/// No worker has more tiles than its share, one tile, and what runs cost.
+void expectRunsAreBalanced(const WorkShape &shape, const WorkList &list) {
+  int64_t total = 0, busiest = 0;
+  auto workers = int64_t(list.starts.size()) - 1;
+  for (int64_t w = 0; w < workers; ++w) {
+    int64_t load = 0;
+    for (int32_t i = list.starts[size_t(w)]; i < list.starts[size_t(w) + 1];
+         ++i) {
+      load += 2 * list.items[size_t(i)].tiles +
+              (list.items[size_t(i)].row == 0 ? 1 : 0);
+    }
+    total += load;
+    busiest = std::max(busiest, load);
+  }
+  ASSERT_LE(busiest * workers, total + 6 * workers);
+  ASSERT_EQ(workers % shape.heads, 0);
+}
+} // namespace
+
+TEST(RunList, RandomListsAreCompleteAndBalanced) {
+  std::mt19937 random(8);
+  for (int trial = 0; trial < 3000; ++trial) {
+    auto count = int64_t(random() % 60);
+    std::vector<int32_t> k = randomOffsets(random, count);
+    Sequences sequences = {count, nullptr, k.data(), 100, 0};
+    WorkShape shape = makeShape(false, 1 + int64_t(random() % 160));
+    shape.rows = TileRows::Keys;
+    shape.heads = 1 + int64_t(random() % 20);
+    WorkList list;
+    ASSERT_FALSE(makeRunList(sequences, shape, list).failed());
+    if (list.items.empty()) {
+      ASSERT_EQ(list.starts.size(), 1u);
+      continue;
+    }
+    expectRunsAreComplete(sequences, shape, list);
+    expectRunsAreBalanced(shape, list);
+    if (HasFatalFailure()) {
+      FAIL() << "in trial " << trial;
+    }
+  }
+}
+
+TEST(RunList, AllWorkersHaveAShare) {
+  // 264 tiles of each of four heads on 132 multiprocessors: 33 for each head.
+  WorkShape shape = {128, 64, false, 4, 4, 512, 132};
+  WorkList list;
+  ASSERT_FALSE(
+      makeRunList({8, nullptr, nullptr, 128, 33 * 128}, shape, list).failed());
+  EXPECT_EQ(list.starts.size(), 133u);
+  // More heads than multiprocessors: one worker each would leave half idle in
+  // the second round.
+  shape.heads = 200;
+  ASSERT_FALSE(
+      makeRunList({8, nullptr, nullptr, 128, 33 * 128}, shape, list).failed());
+  EXPECT_GT(list.starts.size(), 201u);
+  EXPECT_EQ((list.starts.size() - 1) % 200, 0u);
+}
+
+TEST(RunList, RunsEndWithTheirSequence) {
+  const int32_t k[] = {0, 300, 300, 301, 1000};
+  WorkShape shape = {128, 64, false, 1, 1, 512, 2};
+  WorkList list;
+  ASSERT_FALSE(makeRunList({4, nullptr, k, 128, 0}, shape, list).failed());
+  std::vector<WorkItem> expected = {{0, 0, 0, 3}, {2, 0, 0, 1}, {3, 0, 0, 6}};
+  EXPECT_TRUE(std::equal(list.items.begin(), list.items.end(), expected.begin(),
+                         expected.end()));
+  EXPECT_EQ(list.starts, (std::vector<int32_t>{0, 2, 3}));
 }
 
 TEST(WorkList, LongListsAreCompleteAndBalanced) {
@@ -260,4 +446,9 @@ TEST(WorkList, RefusesTooManyTiles) {
   EXPECT_EQ(status.message,
             "expected 'batch_size' to make at most 536870910 tiles of 1 query "
             "rows of a head, but got more");
+  shape.rows = TileRows::Keys;
+  status = makeWorkList({3, nullptr, nullptr, 1, 1 << 30}, shape, list);
+  EXPECT_EQ(status.message,
+            "expected 'batch_size' to make at most 536870910 tiles of 1 keys "
+            "of a head, but got more");
 }

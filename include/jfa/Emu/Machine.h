@@ -98,7 +98,6 @@ struct AsyncWork {
   Epoch epoch, globalEpoch;
   /// What its issuer knew, and what of that holds for tensor memory.
   Knowledge knowledge, tensorKnowledge;
-  sim::Clock causes;
   llvm::SmallVector<Stage, 2> stages;
   unsigned done = 0;
   std::shared_ptr<AsyncWork> previous;
@@ -148,11 +147,9 @@ struct WgmmaGroup {
 /// An mbarrier, and who has initialised it when.
 struct LiveBarrier : sim::MBarrier {
   LiveBarrier(uint32_t line, uint32_t offset, int64_t count, Epoch init)
-      : MBarrier(line, offset, count), init(init) {}
-  Epoch init;
-  /// What must have happened before this phase ends, or the last one did,
-  /// though it need not be visible: a copy is issued before it ends.
-  sim::Clock causes, causesBefore;
+      : MBarrier(line, offset, count) {
+    this->init = init;
+  }
 };
 
 /// Stores of a lane that are committed together.
@@ -244,8 +241,6 @@ public:
   uint32_t live = ~0u;
   uint32_t time = 1;
   Knowledge knowledge;
-  /// What must have happened, visible or not.
-  sim::Clock causes;
   int64_t ownRegisters = 0;
   /// Of its CTA, among the shared memory of the cluster.
   uint64_t sharedStart = 0;
@@ -267,7 +262,7 @@ public:
   std::array<std::deque<BulkGroup>, 32> storeGroups;
   AsyncWorkRef lastStore, lastProduct;
   uint64_t clusterPhase = 0;
-  bool clusterArrived = false;
+  bool clusterArrived = false, clusterHasToWait = false;
 
   // Tensor memory: loads and stores in flight, queues by lane, what the last
   // fence has made known to what follows, and what the next one will publish.
@@ -355,7 +350,9 @@ public:
   /// Null, after a finding, if there is none.
   LiveBarrier *findBarrier(uint64_t generic, uint32_t line,
                            const Knowledge &knowledge);
-  void completed(LiveBarrier &barrier, uint32_t line);
+  void completed(sim::MBarrier &barrier, uint32_t line);
+  /// Notes that `epoch` of the warp is done to the CTA of `rank`.
+  void reach(Warp &warp, uint32_t rank, Epoch epoch);
   AsyncWorkRef issue(Warp &warp, unsigned lane,
                      llvm::ArrayRef<AsyncWork::Stage> stages);
   /// An agent for a copy that nothing orders after others.
@@ -387,6 +384,7 @@ public:
 private:
   void fillSpecials(Warp &warp);
   void checkEnd();
+  void checkRemoteAtEnd();
   void reportDeadlock();
   void step(size_t inFlightIndex);
   std::string getName(uint32_t line) const;
@@ -400,6 +398,7 @@ private:
   std::vector<AsyncWorkRef> inFlight;
   /// The latest work of each agent that copies have been.
   std::vector<AsyncWorkRef> copies;
+  sim::RemoteAccesses remote;
   uint64_t steps = 0, issued = 0, executed = 0;
 };
 

@@ -12,19 +12,17 @@
 
 namespace mlir::jfa::emu {
 
-/// Processes are clusters. Threads are warps, which wait, and from 1000 on the
+/// Processes are CTAs. Threads are warps, which wait, and from 1000 on the
 /// agents of asynchronous operations, from their issue to their end.
 class Trace : public sim::Timeline {
 public:
-  void wait(uint32_t cluster, uint32_t warp, const std::string &instruction,
+  void wait(uint32_t rank, uint32_t warp, const std::string &instruction,
             uint64_t begin, uint64_t end) {
-    cta = cluster;
-    addSpan(instruction + " waits", warp, begin, end);
+    addSpan(instruction + " waits", rank, warp, begin, end);
   }
-  void operate(uint32_t cluster, uint32_t agent, const std::string &instruction,
+  void operate(uint32_t rank, uint32_t agent, const std::string &instruction,
                uint64_t begin, uint64_t end) {
-    cta = cluster;
-    addSpan(instruction, 1000 + agent, begin, end);
+    addSpan(instruction, rank, 1000 + agent, begin, end);
   }
 };
 

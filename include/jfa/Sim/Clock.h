@@ -60,15 +60,24 @@ private:
 struct Knowledge {
   Clock happened;
   Clock visibleToAsync;
+  /// What has come before in time, also where its effects need not be visible:
+  /// a copy comes after all that its issuer knew, but publishes nothing of it.
+  Clock preceded;
 
   void join(const Knowledge &other) {
     happened.join(other.happened);
     visibleToAsync.join(other.visibleToAsync);
+    preceded.join(other.preceded);
   }
   /// The end of asynchronous work needs no fence.
   void advance(Epoch epoch) {
-    happened.advance(epoch);
+    advanceOwn(epoch);
     visibleToAsync.advance(epoch);
+  }
+  /// What an agent has done itself.
+  void advanceOwn(Epoch epoch) {
+    happened.advance(epoch);
+    preceded.advance(epoch);
   }
 };
 

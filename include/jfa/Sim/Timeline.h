@@ -20,17 +20,20 @@ namespace mlir::jfa::sim {
 
 class Timeline {
 public:
-  uint32_t cta = 0;
+  /// The first of the cluster that runs.
+  uint32_t firstCta = 0;
   /// The JSON of all events.
   std::string finish() const { return "{\"traceEvents\":[" + events + "]}\n"; }
 
 protected:
-  void add(const std::string &name, char phase, uint64_t step, uint32_t thread,
-           const std::string &more = "");
+  /// Of a thread of the CTA of a rank.
+  void add(const std::string &name, char phase, uint64_t step, uint32_t rank,
+           uint32_t thread, const std::string &more = "");
   /// From one step to another.
-  void addSpan(const std::string &name, uint32_t thread, uint64_t begin,
-               uint64_t end) {
-    add(name, 'X', begin, thread, ",\"dur\":" + std::to_string(end - begin));
+  void addSpan(const std::string &name, uint32_t rank, uint32_t thread,
+               uint64_t begin, uint64_t end) {
+    add(name, 'X', begin, rank, thread,
+        ",\"dur\":" + std::to_string(end - begin));
   }
 
 private:

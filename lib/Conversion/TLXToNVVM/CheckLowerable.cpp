@@ -121,8 +121,9 @@ static LogicalResult checkAllocated(Operation *op) {
 static LogicalResult checkInTask(Operation *op) {
   if (!isa_and_nonnull<TLXDialect>(op->getDialect()) || getEnclosingTask(op) ||
       isa<KernelOp, AsyncTasksOp, AsyncTaskOp, LocalAllocOp, AllocBarriersOp,
-          ViewLikeOpInterface, CtaIdOp, CtaCountOp, RingOp, GlobalLoadOp,
-          InMaskedTailOp>(op)) {
+          ViewLikeOpInterface, CtaIdOp, CtaCountOp, ClusterRankOp,
+          ClusterArriveOp, ClusterWaitOp, RingOp, GlobalLoadOp, InMaskedTailOp>(
+          op)) {
     return success();
   }
   return op->emitOpError("expected to be inside a 'tlx.async_task', since it "

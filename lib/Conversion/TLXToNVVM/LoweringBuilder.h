@@ -33,6 +33,10 @@ struct TaskThreads {
 /// of tasks.
 FailureOr<TaskThreads> getTaskThreads(Operation *op);
 
+/// The threads of `task` of which one arrives at an mbarrier for `op`: those of
+/// a replica, or of each warp where prepareBarriers() has counted so.
+TaskThreads getArrivingThreads(Operation *op, const TaskThreads &task);
+
 /// Bytes of an mbarrier (PTX ISA 9.7.13.15.1).
 inline constexpr int64_t kBarrierBytes = 8;
 

@@ -35,6 +35,7 @@ static LogicalResult lowerOps(KernelOp kernel) {
   populateTMAToNVVMPatterns(converter, patterns);
   populateMMAToNVVMPatterns(converter, patterns);
   populateTileToNVVMPatterns(converter, patterns);
+  populateClusterToNVVMPatterns(converter, patterns);
   populateElementwiseToNVVMPatterns(converter, patterns);
 
   ConversionTarget target(*kernel.getContext());

@@ -6,7 +6,8 @@
 # ===---------------------------------------------------------------------=== #
 """Our kernel and its peers. Each peer is a function of the inputs that returns a
 call to time and a function that makes `[rows, H, D]` of the call's result; it
-raises Unsuitable where it does not apply."""
+raises Unsuitable where it does not apply. A call may say what its output
+depends on, as `leaves`; by default these are the inputs' q, k and v."""
 
 import torch
 import torch.nn.functional as F
@@ -19,16 +20,21 @@ class Unsuitable(Exception):
     pass
 
 
+def arguments(inputs):
+    """q, k and v in the shapes that our plans take, and their offsets."""
+    s = inputs.shape
+    tensors = inputs.q, inputs.k, inputs.v
+    if s.mode == "dense":
+        return [x.view(len(s.q_len), -1, *x.shape[1:]) for x in tensors], {}
+    offsets = {"k_offsets": inputs.k_offsets}
+    if s.mode == "jagged":
+        offsets["q_offsets"] = inputs.q_offsets
+    return tensors, offsets
+
+
 def ours(inputs, work_order=0):
     s = inputs.shape
-    q, k, v = inputs.q, inputs.k, inputs.v
-    offsets = {}
-    if s.mode == "dense":
-        q, k, v = (x.view(len(s.q_len), -1, *x.shape[1:]) for x in (q, k, v))
-    else:
-        offsets["k_offsets"] = inputs.k_offsets
-        if s.mode == "jagged":
-            offsets["q_offsets"] = inputs.q_offsets
+    (q, k, v), offsets = arguments(inputs)
     plan = jfa.AttentionForwardPlan(q, k, v, causal=s.causal,
                                     work_order=work_order, **offsets)
     o, lse = plan.make_outputs()
@@ -92,6 +98,7 @@ def cudnn_padded(inputs):
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             return F.scaled_dot_product_attention(q, k, v)
 
+    call.leaves = (q, k, v)
     return call, None
 
 

@@ -62,6 +62,8 @@ void populateMMAToNVVMPatterns(const TLXTypeConverter &converter,
                                RewritePatternSet &patterns);
 void populateTileToNVVMPatterns(const TLXTypeConverter &converter,
                                 RewritePatternSet &patterns);
+void populateClusterToNVVMPatterns(const TLXTypeConverter &converter,
+                                   RewritePatternSet &patterns);
 /// Elementwise ops of other dialects (arith, math) on tiles.
 void populateElementwiseToNVVMPatterns(const TLXTypeConverter &converter,
                                        RewritePatternSet &patterns);

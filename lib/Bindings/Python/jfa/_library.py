@@ -98,6 +98,33 @@ class AttentionForwardBuffers(C.Structure):
     ]
 
 
+class AttentionBackwardDescription(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("forward", AttentionForwardDescription),
+        ("dout_row_stride", C.c_int64),
+        ("dout_head_stride", C.c_int64),
+        ("dq_row_stride", C.c_int64),
+        ("dq_head_stride", C.c_int64),
+        ("dk_row_stride", C.c_int64),
+        ("dk_head_stride", C.c_int64),
+        ("dv_row_stride", C.c_int64),
+        ("dv_head_stride", C.c_int64),
+        ("deterministic", C.c_int32),
+    ]
+
+
+class AttentionBackwardBuffers(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("forward", AttentionForwardBuffers),
+        ("dout", C.c_void_p),
+        ("dq", C.c_void_p),
+        ("dk", C.c_void_p),
+        ("dv", C.c_void_p),
+    ]
+
+
 class JFAError(RuntimeError):
     """A call that the runtime refused. `argument` is what it refused, by name,
     and `status` the name of its status."""
@@ -142,6 +169,38 @@ _FUNCTIONS = {
     "jfaAttentionForwardExecute": [
         C.c_void_p,
         C.POINTER(AttentionForwardBuffers),
+        C.c_void_p,
+        C.c_size_t,
+        C.c_void_p,
+    ],
+    "jfaAttentionBackwardPlanCreate": [
+        C.POINTER(AttentionBackwardDescription),
+        C.c_int32,
+        C.POINTER(C.c_void_p),
+    ],
+    "jfaAttentionBackwardPlanDestroy": [C.c_void_p],
+    "jfaAttentionBackwardPlanGetWorkspaceSize": [
+        C.c_void_p,
+        C.POINTER(C.c_size_t),
+    ],
+    "jfaAttentionBackwardPlanGetLaunchCount": [
+        C.c_void_p,
+        C.POINTER(C.c_int32),
+    ],
+    "jfaAttentionBackwardPlanGetFacts": [
+        C.c_void_p,
+        C.c_int32,
+        C.POINTER(KernelFacts),
+    ],
+    "jfaAttentionBackwardPlanInitializeWorkspace": [
+        C.c_void_p,
+        C.c_void_p,
+        C.c_size_t,
+        C.c_void_p,
+    ],
+    "jfaAttentionBackwardExecute": [
+        C.c_void_p,
+        C.POINTER(AttentionBackwardBuffers),
         C.c_void_p,
         C.c_size_t,
         C.c_void_p,

@@ -53,9 +53,11 @@ static bool writesResource(Operation *op) {
 }
 
 /// Whether the threads of the task wait for each other. Besides the barrier
-/// made for it, everything that starts or awaits groups of stores does.
+/// made for it, everything that starts or awaits groups of stores does, and a
+/// named barrier, which opens once all threads of those who wait are there.
 static bool letsThreadsMeet(Operation *op) {
-  return isa<TaskBarrierOp>(op) || writesResource<StoreGroupResource>(op);
+  return isa<TaskBarrierOp, NamedBarrierWaitOp>(op) ||
+         writesResource<StoreGroupResource>(op);
 }
 
 /// Whether other threads may learn from `op` that this one has come this far.

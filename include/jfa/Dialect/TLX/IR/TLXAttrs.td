@@ -24,9 +24,8 @@ def TLX_ExprAttr : TLX_Attr<"Expr", "expr"> {
   let summary = "An integer expression over parameters";
   let description = [{
     Integers, parameter names, `+`, `-`, `*`, `floordiv`, `ceildiv`, `mod` and
-    parentheses. A product needs one constant factor, and divisors are positive
-    constants, so that every expression is affine in the parameters.
-    `tlx-specialize` replaces the names and leaves a constant.
+    parentheses. Divisors are positive. `tlx-specialize` replaces the names and
+    leaves a constant.
 
     `names` holds the parameters in the order in which `expr` counts its
     symbols.

@@ -176,7 +176,9 @@ def TLX_LocalStoreOp : TLX_Op<"local_store", [
   let description = [{
     Every thread writes its elements, through the generic proxy. Before TMA or
     `wgmma` reads them, each writing thread needs `tlx.fence_async_shared`,
-    which `tlx-insert-fences` adds.
+    which `tlx-insert-fences` adds. 16-bit tiles that lie as accumulators do
+    are stored by `stmatrix`, into transposed views by its `.trans` form (PTX
+    ISA 9.7.15.5.16).
 
     Example:
 

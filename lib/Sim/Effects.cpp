@@ -116,7 +116,9 @@ bool Machine::arriveNamed(Task &task, int64_t id, int64_t threads) {
 }
 
 void Machine::fence(Task &task) {
-  task.knowledge.visibleToAsync.advance({task.index, task.time});
+  // All that the thread knows of, its own writes or others', is fenced by what
+  // is on the way from the write to the asynchronous access (PTX ISA 8.9.5).
+  task.knowledge.visibleToAsync.join(know(task).happened);
   ++task.time;
 }
 

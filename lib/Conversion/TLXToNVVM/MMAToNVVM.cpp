@@ -13,6 +13,7 @@
 
 #include "InlinePTX.h"
 #include "LoweringPattern.h"
+#include "RegisterPressure.h"
 #include "WgmmaDescriptor.h"
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
@@ -26,7 +27,31 @@ using namespace mlir::jfa::tlx;
 /// Rows of one instruction, and elements of K for 16-bit operands.
 static constexpr int64_t kRows = 64, kDepth = 16;
 
+/// Marks the products and rings of `task` if the products of one of its blocks
+/// have many accumulators.
+static void markShortage(AsyncTaskOp task) {
+  DenseMap<Block *, int64_t> accumulators;
+  int64_t threads = task.getNumWarps() * 32;
+  bool isShort = false;
+  task.walk([&](AsyncDotOp dot) {
+    int64_t elements = dot.getResult().getType().getTile().getNumElements();
+    int64_t &sum = accumulators[dot->getBlock()];
+    sum += elements / threads;
+    isShort |= sum > kManyAccumulators;
+  });
+  if (!isShort) {
+    return;
+  }
+  task.walk([](Operation *op) {
+    if (isa<AsyncDotOp, RingOp>(op)) {
+      op->setDiscardableAttr(kShortOfRegisters,
+                             UnitAttr::get(op->getContext()));
+    }
+  });
+}
+
 void tlx::prepareDots(KernelOp kernel) {
+  kernel.walk([](AsyncTaskOp task) { markShortage(task); });
   kernel.walk([](AsyncDotWaitOp wait) {
     SmallVector<Value> kept = llvm::to_vector(wait.getKept());
     for (Value product : wait.getProducts()) {
@@ -59,19 +84,34 @@ getSharedOperand(AsyncDotOp op, MemDescType type, bool kIsLast) {
   return SharedOperand{*layout, kIsLast != type.getTransposed()};
 }
 
-/// The descriptor of an operand at `address`.
+/// The descriptor of an operand at `address`; its lower half as an i32, all
+/// that depends on the address, if `isHalf`.
 static Value buildDescriptor(LoweringBuilder &b, const SharedOperand &operand,
-                             Value address) {
+                             Value address, bool isHalf) {
   Value window = b.create<arith::AndIOp>(address, b.i32(0x3FFFF));
   Value units = b.create<arith::ShRUIOp>(window, b.i32(4));
+  if (isHalf) {
+    auto fixed = static_cast<uint32_t>(operand.getFixedBits());
+    return b.create<arith::OrIOp>(units, b.i32(static_cast<int32_t>(fixed)));
+  }
   Value low = b.create<arith::ExtUIOp>(b.builder.getI64Type(), units);
   return b.create<arith::OrIOp>(low, b.i64(operand.getFixedBits()));
 }
 
-/// The descriptor `bytes` further on.
-static Value advance(LoweringBuilder &b, Value descriptor, int64_t bytes) {
-  return bytes == 0 ? descriptor
-                    : b.create<arith::AddIOp>(descriptor, b.i64(bytes >> 4));
+/// The descriptor `bytes` further on than `descriptor`, or than the one that it
+/// is the lower half of: no sum within shared memory carries out of the
+/// address, so that one addition of 32 bits will do.
+static Value advance(LoweringBuilder &b, const SharedOperand &operand,
+                     Value descriptor, int64_t bytes) {
+  if (descriptor.getType().isInteger(64)) {
+    return bytes == 0 ? descriptor
+                      : b.create<arith::AddIOp>(descriptor, b.i64(bytes >> 4));
+  }
+  Value low = b.create<arith::ExtUIOp>(b.builder.getI64Type(),
+                                       b.addConstant(descriptor, bytes >> 4));
+  auto high = static_cast<int64_t>(
+      static_cast<uint64_t>(operand.getFixedBits()) & ~uint64_t(0xFFFFFFFF));
+  return b.create<arith::OrIOp>(low, b.i64(high));
 }
 
 //===----------------------------------------------------------------------===//
@@ -85,7 +125,8 @@ public:
   DotBuilder(LoweringBuilder &b, AsyncDotOp op, const TaskThreads &task)
       : b(b), op(op), task(task),
         shape(op.getResult().getType().getTile().getShape()),
-        depth(getDepth(op)) {}
+        depth(getDepth(op)),
+        isShortOfRegisters(op->hasAttr(kShortOfRegisters)) {}
 
   /// Instructions along M that one warpgroup issues.
   int64_t getNumSteps() const {
@@ -99,7 +140,7 @@ public:
       return failure();
     }
     rhs = *right;
-    rhsDescriptor = buildDescriptor(b, rhs, bAddress);
+    rhsDescriptor = buildDescriptor(b, rhs, bAddress, isShortOfRegisters);
     registers = llvm::to_vector(aRegisters);
     auto aType = dyn_cast<MemDescType>(op.getA().getType());
     if (!aType) {
@@ -120,7 +161,7 @@ public:
       aAddress =
           b.add(aAddress, b.mulConstant(group, lhs->getOffset(kRows, 0)));
     }
-    lhsDescriptor = buildDescriptor(b, *lhs, aAddress);
+    lhsDescriptor = buildDescriptor(b, *lhs, aAddress, isShortOfRegisters);
     return success();
   }
 
@@ -134,7 +175,7 @@ public:
     dot.transposeB = !rhs.kMajor;
     for (int64_t k = 0; k < depth; k += kDepth) {
       dot.bDescriptors.push_back(
-          advance(b, rhsDescriptor, rhs.getOffset(0, k)));
+          advance(b, rhs, rhsDescriptor, rhs.getOffset(0, k)));
     }
     if (lhs) {
       addShared(dot, step);
@@ -161,7 +202,7 @@ private:
     int64_t row = step * task.threadsPerReplica / 128 * kRows;
     for (int64_t k = 0; k < depth; k += kDepth) {
       dot.aDescriptors.push_back(
-          advance(b, lhsDescriptor, lhs->getOffset(row, k)));
+          advance(b, *lhs, lhsDescriptor, lhs->getOffset(row, k)));
     }
   }
 
@@ -172,6 +213,7 @@ private:
   int64_t depth;
   SharedOperand rhs;
   std::optional<SharedOperand> lhs;
+  bool isShortOfRegisters;
   Value lhsDescriptor, rhsDescriptor;
   SmallVector<Value> registers;
 };

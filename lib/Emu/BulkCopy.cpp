@@ -14,11 +14,17 @@
 using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
 
-/// Bytes for the mbarrier at the offset of `barrier`, in the CTA of `to`.
-static void signal(Machine &machine, AsyncWork &work, uint64_t barrier,
-                   uint64_t to, uint64_t bytes) {
-  uint64_t rank = to >> kRankShift << kRankShift;
-  uint64_t generic = rank | (barrier & ((1 << kRankShift) - 1));
+/// Where the mbarrier is that a copy to `to` signals.
+static uint64_t findSignalled(uint64_t barrier, uint64_t to, Signal where) {
+  uint64_t rank = to >> kRankShift;
+  if (where == Signal::Pair) {
+    rank = (rank & ~uint64_t(1)) | (barrier >> kRankShift & 1);
+  }
+  return rank << kRankShift | (barrier & ((1 << kRankShift) - 1));
+}
+
+static void signal(Machine &machine, AsyncWork &work, uint64_t generic,
+                   uint64_t bytes) {
   LiveBarrier *found = machine.findBarrier(generic, work.line, work.knowledge);
   if (found && found->deliver(work.epoch, work.knowledge, int64_t(bytes))) {
     machine.completed(*found, work.line);
@@ -27,11 +33,18 @@ static void signal(Machine &machine, AsyncWork &work, uint64_t barrier,
 
 void emu::issueLoad(Warp &warp, unsigned lane,
                     std::function<void(AsyncWork &)> copy, uint64_t barrier,
-                    uint64_t to, uint64_t bytes) {
+                    uint64_t to, uint64_t bytes, Signal where) {
   Machine &machine = warp.machine;
+  uint64_t signalled = findSignalled(barrier, to, where);
+  if (where == Signal::Destination && signalled != barrier) {
+    warp.fault(
+        Fault::Illegal,
+        "expects an mbarrier in the CTA that the copy goes to, but got " +
+            toHex(barrier));
+  }
   AsyncWorkRef work = machine.issue(
       warp, lane, {std::move(copy), [=, &machine](AsyncWork &work) {
-                     signal(machine, work, barrier, to, bytes);
+                     signal(machine, work, signalled, bytes);
                    }});
   work->epoch = machine.makeCopyEpoch(work);
   machine.reach(warp, uint32_t(to >> kRankShift & 0xff), work->epoch);
@@ -93,7 +106,7 @@ static void runBulkLoad(Warp &warp, const Instruction &i, uint32_t lanes) {
       machine.access(work, target, int64_t(size), true);
       std::memmove(target.bytes, source.bytes, size);
     };
-    issueLoad(warp, lane, copy, barrier, to, size);
+    issueLoad(warp, lane, copy, barrier, to, size, Signal::Destination);
   });
 }
 

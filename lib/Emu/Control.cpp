@@ -103,7 +103,10 @@ static void runBarrierSync(Warp &warp, const Instruction &i, uint32_t lanes) {
 
 /// What the warp has written becomes visible to the async proxy.
 static void runProxyFence(Warp &warp, const Instruction &, uint32_t) {
-  warp.know().visibleToAsync.advance({warp.index, warp.time});
+  // What others have written too: the fence is on the way from the write to the
+  // asynchronous access (PTX ISA 8.9.5).
+  sim::Knowledge &knowledge = warp.know();
+  knowledge.visibleToAsync.join(knowledge.happened);
   warp.tick();
 }
 

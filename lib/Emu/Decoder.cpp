@@ -14,71 +14,10 @@
 #include <cstring>
 #include <limits>
 
+using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
 using llvm::StringRef;
 using llvm::Twine;
-
-const OpcodeTable &OpcodeTable::get() {
-  static const OpcodeTable table = [] {
-    OpcodeTable table;
-    registerInteger(table);
-    registerFloat(table);
-    registerHalf(table);
-    registerConversion(table);
-    registerControl(table);
-    registerMemory(table);
-    registerAtomic(table);
-    registerMBarrier(table);
-    registerTMA(table);
-    registerBulkCopy(table);
-    registerWgmma(table);
-    registerWarp(table);
-    registerCluster(table);
-    return table;
-  }();
-  return table;
-}
-
-//===----------------------------------------------------------------------===//
-// Modifiers
-//===----------------------------------------------------------------------===//
-
-/// Takes the first element of a pattern: its alternatives, and whether one of
-/// them is required.
-static bool takeElement(StringRef &pattern,
-                        llvm::SmallVectorImpl<StringRef> &alternatives) {
-  alternatives.clear();
-  bool isOptional = pattern.front() == '{';
-  if (isOptional || pattern.front() == '(') {
-    StringRef group = pattern.take_until(
-        [&](char c) { return c == (isOptional ? '}' : ')'); });
-    group.drop_front().split(alternatives, '|');
-    pattern = pattern.drop_front(std::min(pattern.size(), group.size() + 1));
-    return !isOptional;
-  }
-  size_t end = pattern.find_first_of(".{(", 1);
-  alternatives.push_back(pattern.take_front(end));
-  pattern = pattern.drop_front(alternatives.back().size());
-  return true;
-}
-
-static bool matchModifiers(StringRef pattern, const Statement &statement,
-                           Match &match) {
-  size_t at = 0;
-  llvm::SmallVector<StringRef, 8> alternatives;
-  while (!pattern.empty()) {
-    bool isRequired = takeElement(pattern, alternatives);
-    bool isThere =
-        at < statement.modifiers.size() &&
-        llvm::is_contained(alternatives, StringRef(statement.modifiers[at]));
-    if (isThere) {
-      match.modifiers.push_back(statement.modifiers[at++]);
-    } else if (isRequired) {
-      return false;
-    }
-  }
-  return at == statement.modifiers.size();
-}
 
 //===----------------------------------------------------------------------===//
 // Operands
@@ -114,6 +53,7 @@ private:
   bool matchForm(const std::vector<Form> &forms, const Form *&form,
                  Match &match);
   void setTypes(const Match &match, Instruction &instruction);
+  bool checkGroup(const Match &match);
   bool decodeOperands(const Form &form, Instruction &instruction);
   bool decodeOperand(const Operand &operand, const Expected &expected,
                      Argument &argument);
@@ -129,53 +69,11 @@ private:
   std::string &error;
   const Statement *statement = nullptr;
   Instruction *current = nullptr;
+  StringRef group;
   std::map<std::string, uint64_t> sharedOffsets;
+  std::map<uint32_t, uint32_t> upperHalves;
 };
 } // namespace
-
-static const std::pair<const char *, Special> kSpecials[] = {
-    {"%tid.x", Special::TidX},
-    {"%tid.y", Special::TidY},
-    {"%tid.z", Special::TidZ},
-    {"%ntid.x", Special::NtidX},
-    {"%ntid.y", Special::NtidY},
-    {"%ntid.z", Special::NtidZ},
-    {"%ctaid.x", Special::CtaidX},
-    {"%ctaid.y", Special::CtaidY},
-    {"%ctaid.z", Special::CtaidZ},
-    {"%nctaid.x", Special::NctaidX},
-    {"%nctaid.y", Special::NctaidY},
-    {"%nctaid.z", Special::NctaidZ},
-    {"%laneid", Special::LaneId},
-    {"%warpid", Special::WarpId},
-    {"%clusterid.x", Special::ClusterIdX},
-    {"%clusterid.y", Special::ClusterIdY},
-    {"%clusterid.z", Special::ClusterIdZ},
-    {"%nclusterid.x", Special::NclusterIdX},
-    {"%nclusterid.y", Special::NclusterIdY},
-    {"%nclusterid.z", Special::NclusterIdZ},
-    {"%cluster_ctaid.x", Special::ClusterCtaidX},
-    {"%cluster_ctaid.y", Special::ClusterCtaidY},
-    {"%cluster_ctaid.z", Special::ClusterCtaidZ},
-    {"%cluster_nctaid.x", Special::ClusterNctaidX},
-    {"%cluster_nctaid.y", Special::ClusterNctaidY},
-    {"%cluster_nctaid.z", Special::ClusterNctaidZ},
-    {"%cluster_ctarank", Special::ClusterCtaRank},
-    {"%cluster_nctarank", Special::ClusterNctaRank},
-    {"%lanemask_eq", Special::LanemaskEq},
-    {"%lanemask_lt", Special::LanemaskLt},
-    {"%lanemask_le", Special::LanemaskLe},
-    {"%lanemask_gt", Special::LanemaskGt},
-    {"%lanemask_ge", Special::LanemaskGe},
-    {"%smid", Special::SmId},
-    {"%nsmid", Special::NsmId},
-    {"%nwarpid", Special::NwarpId},
-    {"%gridid", Special::GridId},
-    {"%dynamic_smem_size", Special::DynamicSmemSize},
-    {"%total_smem_size", Special::TotalSmemSize},
-    {"%clock", Special::Clock},
-    {"%clock64", Special::Clock64},
-    {"%globaltimer", Special::GlobalTimer}};
 
 /// The sizes and the names of what a form's operand may be.
 static Expected parseExpected(StringRef text, Type type) {
@@ -190,6 +88,8 @@ static Expected parseExpected(StringRef text, Type type) {
     expected.type = parseType(".b32");
   } else if (text == "64") {
     expected.type = parseType(".b64");
+  } else if (text == "128") {
+    expected.type = parseType(".b128");
   } else if (text == "0") {
     expected.type = {};
   } else if (text == "16") {
@@ -234,6 +134,7 @@ bool Decoder::decodeRegister(const Operand &operand, const Expected &expected,
   bool wantsPredicate = expected.type.kind == TypeClass::Pred;
   // Loads and stores may use wider registers (PTX ISA 9.4.1).
   bool fits = isPredicate == wantsPredicate &&
+              (type.bits == 128) == (expected.type.bits == 128) &&
               (!expected.type || type.bits == expected.type.bits ||
                (type.bits > expected.type.bits && expected.type.bits < 64));
   if (!fits) {
@@ -245,6 +146,13 @@ bool Decoder::decodeRegister(const Operand &operand, const Expected &expected,
   argument.reg = operand.reg;
   argument.second = operand.second;
   argument.isNegated = operand.isNegated;
+  if (type.bits == 128) {
+    // Two halves, of which the upper has a row behind all others.
+    Argument low = argument, high;
+    high.reg = upperHalves.at(operand.reg);
+    argument = {};
+    argument.parts = {low, high};
+  }
   return true;
 }
 
@@ -338,11 +246,10 @@ bool Decoder::decodeOperand(const Operand &operand, const Expected &expected,
     return isDestination ? fail("expected a register to write")
                          : decodeSymbol(operand.name, argument);
   case Operand::Special:
-    for (auto [name, special] : kSpecials) {
-      if (!isDestination && operand.name == name) {
-        argument.reg = code->specials + uint32_t(special);
-        return true;
-      }
+    if (Special special = findSpecial(operand.name);
+        !isDestination && special != Special::Count) {
+      argument.reg = code->specials + uint32_t(special);
+      return true;
     }
     return fail("expected a register, but '" + operand.name + "' is none");
   default:
@@ -383,17 +290,30 @@ bool Decoder::decodeOperands(const Form &form, Instruction &instruction) {
 bool Decoder::matchForm(const std::vector<Form> &forms, const Form *&form,
                         Match &match) {
   std::string expected;
+  // Those that begin as the statement does, if there are any.
+  auto isSimilar = [&](const Form &candidate) {
+    return !statement->modifiers.empty() &&
+           StringRef(candidate.pattern).starts_with(statement->modifiers[0]);
+  };
   for (const Form &candidate : forms) {
-    match = {};
-    if (matchModifiers(candidate.pattern, *statement, match)) {
-      form = &candidate;
-      return true;
+    Match found;
+    if (matchModifiers(candidate.pattern, *statement, found)) {
+      bool fits = matchOperands(candidate.operands, *statement);
+      if (fits || !form) {
+        form = &candidate;
+        match = std::move(found);
+      }
+      if (fits) {
+        break;
+      }
     }
-    expected += (expected.empty() ? "'" : " or '") + statement->opcode +
-                candidate.pattern + "'";
+    if (isSimilar(candidate) || llvm::none_of(forms, isSimilar)) {
+      expected += (expected.empty() ? "'" : " or '") + statement->opcode +
+                  candidate.pattern + "'";
+    }
   }
-  return fail("expected " + expected + ", but got '" + statement->getName() +
-              "'");
+  return form || fail("expected " + expected + ", but got '" +
+                      statement->getName() + "'");
 }
 
 void Decoder::setTypes(const Match &match, Instruction &instruction) {
@@ -403,6 +323,25 @@ void Decoder::setTypes(const Match &match, Instruction &instruction) {
       instruction.type = type;
     }
   }
+}
+
+/// All tcgen05 instructions of a kernel are for one CTA, or all for a pair (PTX
+/// ISA 9.7.16.5).
+bool Decoder::checkGroup(const Match &match) {
+  for (StringRef modifier : match.modifiers) {
+    if (statement->opcode != "tcgen05" ||
+        !modifier.starts_with(".cta_group::")) {
+      continue;
+    }
+    if (!group.empty() && group != modifier) {
+      return fail("expected '" + group +
+                  "', as in the kernel's other tcgen05 "
+                  "instructions, but got '" +
+                  modifier + "'");
+    }
+    group = modifier;
+  }
+  return true;
 }
 
 bool Decoder::decodeStatement() {
@@ -428,10 +367,18 @@ bool Decoder::decodeStatement() {
   if (!matchForm(*forms, form, match)) {
     return false;
   }
+  if (!hasArchitecture(code->module->target, form->architecture)) {
+    return fail("expected '.target " + Twine(getName(form->architecture)) +
+                "' for '" + statement->getName() + "', but got '" +
+                code->module->target + "'");
+  }
   setTypes(match, instruction);
   instruction.isVisible = form->isVisible;
   instruction.isAligned = form->isAligned;
   if (!decodeOperands(*form, instruction)) {
+    return false;
+  }
+  if (!checkGroup(match)) {
     return false;
   }
   std::string message;
@@ -478,6 +425,11 @@ std::unique_ptr<Code> Decoder::decode() {
   const Function &function = *code->function;
   code->specials = uint32_t(function.registers.size());
   code->numRegisters = code->specials + uint32_t(Special::Count);
+  for (uint32_t reg = 0; reg < code->specials; ++reg) {
+    if (function.registers[reg].type.bits == 128) {
+      upperHalves[reg] = code->numRegisters++;
+    }
+  }
   if (!placeShared()) {
     return nullptr;
   }

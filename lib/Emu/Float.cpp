@@ -108,6 +108,38 @@ static Run chooseArithmetic(const Match &match, Instruction &i, std::string &) {
                            : Run(runArithmetic<op, double>);
 }
 
+/// Two numbers of a register of 64 bits (PTX ISA 9.7.3).
+template <Op op>
+static void runPairs(Warp &warp, const Instruction &i, uint32_t lanes) {
+  static const int kModes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD,
+                               FE_UPWARD};
+  int mode = kModes[i.flags >> kRoundShift & 3];
+  forEachLane(lanes, [&](unsigned lane) {
+    uint64_t result = 0;
+    for (unsigned half = 0; half < 2; ++half) {
+      float values[3] = {};
+      for (size_t k = 1; k < i.arguments.size(); ++k) {
+        uint64_t bits = warp.get(i[k], lane) >> 32 * half & 0xffffffff;
+        values[k - 1] = flush(fromBits<float>(bits), i.flags);
+      }
+      float value = computeRounded<op>(values[0], values[1], values[2], mode);
+      result |= toBits(finish(value, i.flags)) << 32 * half;
+    }
+    warp.set(i[0], lane, result);
+  });
+}
+
+template <Op op>
+static void addPairs(OpcodeTable &table, const char *opcode,
+                     const char *operands) {
+  table.add(opcode, {"{.rn|.rz|.rm|.rp}{.ftz}.f32x2", operands,
+                     [](const Match &match, Instruction &i, std::string &) {
+                       i.flags = getFlags(match);
+                       return runPairs<op>;
+                     },
+                     false, false, Architecture::Blackwell});
+}
+
 /// What `.approx` instructions compute, correctly rounded.
 enum class Approximation { Rcp, Rsqrt, Sqrt, Lg2, Ex2, Sin, Cos, Tanh };
 
@@ -233,6 +265,10 @@ void mlir::jfa::emu::registerFloat(OpcodeTable &table) {
     table.add("fma", {pattern, "d s s s", chooseArithmetic<Op::Fma>});
     table.add("mad", {pattern, "d s s s", chooseArithmetic<Op::Fma>});
   }
+  addPairs<Op::Add>(table, "add", "d s s");
+  addPairs<Op::Sub>(table, "sub", "d s s");
+  addPairs<Op::Mul>(table, "mul", "d s s");
+  addPairs<Op::Fma>(table, "fma", "d s s s");
   for (const char *pattern :
        {"(.rn|.rz|.rm|.rp){.ftz}.f32", "(.rn|.rz|.rm|.rp).f64",
         "(.approx|.full){.ftz}.f32"}) {

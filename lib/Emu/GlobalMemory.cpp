@@ -20,6 +20,18 @@ uint64_t GlobalMemory::add(sim::GlobalArray &array) {
   if (array.isComplete) {
     buffer->history.initialise(0, buffer->getSize());
   }
+  int64_t bytes = sim::getBytes(array.kind), count = array.getNumElements();
+  for (int64_t begin = 0; begin < count && !array.isComplete;) {
+    int64_t end = begin + 1;
+    bool isWritten = array.written[size_t(begin)];
+    while (end < count && array.written[size_t(end)] == isWritten) {
+      ++end;
+    }
+    if (isWritten) {
+      buffer->history.initialise(begin * bytes, end * bytes);
+    }
+    begin = end;
+  }
   buffers.push_back(std::move(buffer));
   return buffers.back()->base;
 }

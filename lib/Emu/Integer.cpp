@@ -395,39 +395,6 @@ static void runLogic(Warp &warp, const Instruction &i, uint32_t lanes) {
   });
 }
 
-/// `mov` also packs registers into a wider one, and unpacks it.
-static void runMove(Warp &warp, const Instruction &i, uint32_t lanes) {
-  const Argument &to = i[0], &from = i[1];
-  unsigned width = i.type.bits;
-  forEachLane(lanes, [&](unsigned lane) {
-    if (!from.parts.empty()) {
-      unsigned bits = width / unsigned(from.parts.size());
-      uint64_t value = 0, mask = (uint64_t(1) << bits) - 1;
-      for (size_t k = 0; k < from.parts.size(); ++k) {
-        value |= (warp.get(from.parts[k], lane) & mask) << (k * bits);
-      }
-      warp.set(to, lane, value);
-    } else if (!to.parts.empty()) {
-      unsigned bits = width / unsigned(to.parts.size());
-      uint64_t value = warp.get(from, lane), mask = (uint64_t(1) << bits) - 1;
-      for (size_t k = 0; k < to.parts.size(); ++k) {
-        warp.set(to.parts[k], lane, value >> (k * bits) & mask);
-      }
-    } else {
-      warp.set(to, lane, warp.get(from, lane));
-    }
-  });
-}
-
-static Run chooseMove(const Match &, Instruction &i, std::string &error) {
-  size_t parts = std::max(i[0].parts.size(), i[1].parts.size());
-  if (parts == 1 || parts > 4 || (!i[0].parts.empty() && !i[1].parts.empty())) {
-    error = "expected two or four parts of a register";
-    return nullptr;
-  }
-  return runMove;
-}
-
 #define SIGNED_OR_NOT "(.u16|.s16|.u32|.s32|.u64|.s64)"
 
 void mlir::jfa::emu::registerInteger(OpcodeTable &table) {
@@ -491,6 +458,4 @@ void mlir::jfa::emu::registerInteger(OpcodeTable &table) {
                      "dp s s sp?", chooseCompare});
   table.add("selp", "(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)",
             "d s s sp", runSelect);
-  table.add("mov", {"(.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64)",
-                    "D S", chooseMove});
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "jfa/Emu/Launch.h"
+#include "jfa/Emu/ClusterQueue.h"
 
 using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
@@ -35,8 +36,8 @@ std::string emu::checkLaunch(const Code &code, const LaunchShape &shape) {
   }
   uint64_t bytes = code.sharedBytes - kSharedBase + shape.dynamicShared;
   if (bytes > 227 * 1024) {
-    return "expected at most 232448 bytes of shared memory (sm_90a), but got " +
-           std::to_string(bytes);
+    return "expected at most 232448 bytes of shared memory (" +
+           code.module->target + "), but got " + std::to_string(bytes);
   }
   uint64_t registers =
       uint64_t(code.numRegisters) * 256 * threads * product(shape.cluster) / 32;
@@ -50,23 +51,25 @@ uint64_t emu::launch(
     std::vector<uint8_t> &parameters, GlobalMemory &global,
     const MachineOptions &options, sim::Schedule &schedule, sim::Report &report,
     llvm::function_ref<void(uint32_t cluster, uint32_t clusters)> progress) {
-  uint64_t steps = 0;
-  auto clusters = uint32_t(product(shape.grid) / product(shape.cluster));
-  uint32_t number = 0;
+  ClusterQueue queue(options.residentClusters);
   for (uint32_t z = 0; z < shape.grid[2]; z += shape.cluster[2]) {
     for (uint32_t y = 0; y < shape.grid[1]; y += shape.cluster[1]) {
       for (uint32_t x = 0; x < shape.grid[0]; x += shape.cluster[0]) {
-        if (progress) {
-          progress(number++, clusters);
-        }
-        Machine machine(code, shape, {x, y, z}, parameters, global, options,
-                        report);
-        machine.run(schedule);
-        steps += machine.getSteps();
-        if (!report.empty()) {
-          return steps;
-        }
+        queue.add({x, y, z});
       }
+    }
+  }
+  MachineOptions all = options;
+  all.queue = &queue;
+  uint64_t steps = 0;
+  for (size_t number = 0; number < queue.size() && report.empty(); ++number) {
+    if (progress) {
+      progress(uint32_t(number), uint32_t(queue.size()));
+    }
+    if (auto first = queue.launch(number)) {
+      Machine machine(code, shape, *first, parameters, global, all, report);
+      machine.run(schedule);
+      steps += machine.getSteps();
     }
   }
   return steps;

@@ -72,18 +72,45 @@ static uint64_t makeToken(const sim::MBarrier &barrier) {
 }
 
 /// Every phase must be seen by someone before the next one's arrivals.
-static void checkSeen(Warp &warp, const sim::MBarrier &barrier) {
+static void checkSeen(Machine &machine, const sim::MBarrier &barrier,
+                      const Knowledge &knowledge, uint32_t warp,
+                      uint32_t line) {
   bool isSeen = llvm::any_of(barrier.observers, [&](const auto &observer) {
-    return warp.know().preceded.covers(observer.epoch);
+    return knowledge.preceded.covers(observer.epoch);
   });
   if (barrier.phase > 0 && !isSeen) {
-    warp.fault(Fault::PhaseLapped,
-               "warp " + std::to_string(warp.index) + " arrives in phase " +
-                   std::to_string(barrier.phase) + " of the mbarrier at " +
-                   toHex(barrier.index) +
-                   ", but nobody has to have seen phase " +
-                   std::to_string(barrier.phase - 1) +
-                   " complete before that (PTX ISA 9.7.13.15.4)");
+    machine.fault(Fault::PhaseLapped, line,
+                  "warp " + std::to_string(warp) + " arrives in phase " +
+                      std::to_string(barrier.phase) + " of the mbarrier at " +
+                      toHex(barrier.index) +
+                      ", but nobody has to have seen phase " +
+                      std::to_string(barrier.phase - 1) +
+                      " complete before that (PTX ISA 9.7.13.15.4)");
+  }
+}
+
+static std::string describeExcess(int64_t count, uint64_t generic,
+                                  const sim::MBarrier &barrier) {
+  return "makes " + std::to_string(count) + " arrivals at the mbarrier at " +
+         toHex(generic) + ", but it waits for " +
+         std::to_string(barrier.pending);
+}
+
+void emu::arriveOnce(Machine &machine, const AsyncWork &work, uint64_t generic,
+                     const Knowledge &ends) {
+  LiveBarrier *barrier =
+      machine.findBarrier(generic, work.line, work.knowledge);
+  if (!barrier) {
+    return;
+  }
+  if (barrier->pending < 1) {
+    machine.fault(Fault::Illegal, work.line,
+                  describeExcess(1, generic, *barrier));
+    return;
+  }
+  checkSeen(machine, *barrier, ends, work.warp, work.line);
+  if (barrier->arrive(ends, 0, {work.line, work.warp})) {
+    machine.completed(*barrier, work.line);
   }
 }
 
@@ -100,14 +127,11 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
         i[2].isSink ? 1 : int64_t(warp.get(i[2], lane) & 0xffffffff);
     int64_t count = expects ? 1 : value, bytes = expects ? value : 0;
     if (count < 1 || count > barrier->pending || bytes > kMaxCount) {
-      warp.fault(Fault::Illegal, "makes " + std::to_string(count) +
-                                     " arrivals at the mbarrier at " +
-                                     toHex(generic) + ", but it waits for " +
-                                     std::to_string(barrier->pending));
+      warp.fault(Fault::Illegal, describeExcess(count, generic, *barrier));
       return;
     }
     warp.set(i[0], lane, makeToken(*barrier));
-    checkSeen(warp, *barrier);
+    checkSeen(warp.machine, *barrier, warp.know(), warp.index, warp.getLine());
     warp.machine.reach(warp, barrier->rank, {warp.index, warp.time});
     barrier->expected -= i.flags & kDrop ? count : 0;
     bool isComplete = barrier->arrive(warp.know(), bytes,
@@ -131,7 +155,7 @@ static void runExpect(Warp &warp, const Instruction &i, uint32_t lanes) {
   });
 }
 
-static void acquire(Warp &warp, sim::MBarrier &barrier) {
+static void acquire(Warp &warp, LiveBarrier &barrier) {
   warp.knowledge.join(barrier.getCompleted());
   bool isKnown = llvm::any_of(barrier.observers, [&](const auto &observer) {
     return observer.task == warp.index;

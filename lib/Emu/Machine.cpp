@@ -7,6 +7,7 @@
 
 #include "jfa/Emu/Machine.h"
 
+#include "jfa/Emu/Trace.h"
 #include "jfa/Sim/Schedule.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -24,21 +25,34 @@ std::string emu::toHex(uint64_t value) {
 
 // Warp w of W is agent w; its products, which complete in order, are agent
 // W + w; its stores are agents 2 W + w where they read and 3 W + w where they
-// write. Each copy into shared memory is an agent of its own, from 4 W on,
-// which a later one may be again if it starts after the end of the former is
-// known.
+// write. Its loads from tensor memory are agents 4 W + w for accesses to that
+// and 6 W + w for itself, its stores there 5 W + w and 7 W + w. Each copy into
+// shared memory is an agent of its own, from 8 W on, which a later one may be
+// again if it starts after the end of the former is known; so is each queue of
+// the tensor cores, for good.
 
 Epoch Machine::makeCopyEpoch(const AsyncWorkRef &work) {
-  uint32_t first = 4 * getNumWarps();
+  uint32_t first = 8 * getNumWarps();
   for (size_t i = 0; i < copies.size(); ++i) {
     Epoch epoch = copies[i]->epoch;
-    if (work->knowledge.happened.covers(epoch)) {
+    if (!copies[i]->keepsAgent && work->knowledge.happened.covers(epoch)) {
       copies[i] = work;
       return {epoch.agent, epoch.time + 1};
     }
   }
   copies.push_back(work);
   return {first + uint32_t(copies.size()) - 1, 1};
+}
+
+Epoch Machine::continueChain(const AsyncWorkRef &work, Epoch last) {
+  uint32_t first = 8 * getNumWarps();
+  work->keepsAgent = true;
+  if (last.time == 0) {
+    copies.push_back(work);
+    return {first + uint32_t(copies.size()) - 1, 1};
+  }
+  copies[last.agent - first] = work;
+  return {last.agent, last.time + 1};
 }
 
 AsyncWorkRef Machine::issue(Warp &warp, unsigned lane,
@@ -49,6 +63,7 @@ AsyncWorkRef Machine::issue(Warp &warp, unsigned lane,
   work->lane = lane;
   work->line = warp.getLine();
   work->knowledge = warp.know();
+  work->issuedAt = steps;
   work->stages.assign(stages.begin(), stages.end());
   inFlight.push_back(work);
   warp.tick();
@@ -63,25 +78,27 @@ static uint32_t product(const std::array<uint32_t, 3> &extents) {
   return extents[0] * extents[1] * extents[2];
 }
 
-static std::array<uint32_t, 3> unflatten(uint32_t number,
-                                         const std::array<uint32_t, 3> &of) {
-  return {number % of[0], number / of[0] % of[1], number / of[0] / of[1]};
-}
-
 Machine::Machine(const Code &code, const LaunchShape &shape,
                  std::array<uint32_t, 3> firstCta,
                  std::vector<uint8_t> &parameters, GlobalMemory &global,
                  const MachineOptions &options, sim::Report &report)
     : code(code), shape(shape), options(options), global(global),
       parameters(parameters), report(report) {
+  for (const auto &buffer : global.buffers) {
+    buffer->history.isStrict = options.fences == Fences::Strict;
+  }
   uint32_t threads = product(shape.block);
   uint32_t warpsPerCta = (threads + 31) / 32;
   cluster =
       (firstCta[2] * shape.grid[1] + firstCta[1]) * shape.grid[0] + firstCta[0];
+  if (options.trace) {
+    options.trace->firstCta = cluster;
+  }
   for (uint32_t rank = 0; rank < product(shape.cluster); ++rank) {
     auto cta = std::make_unique<Cta>();
     cta->rank = rank;
     cta->bytes.resize(code.sharedBytes + shape.dynamicShared, 0);
+    cta->history.isStrict = options.fences == Fences::Strict;
     cta->products.resize((warpsPerCta + 3) / 4);
     auto within = unflatten(rank, shape.cluster);
     for (unsigned i = 0; i < 3; ++i) {
@@ -107,52 +124,20 @@ Machine::Machine(const Code &code, const LaunchShape &shape,
 
 Machine::~Machine() = default;
 
-void Machine::fillSpecials(Warp &warp) {
-  auto fill = [&](Special special, auto value) {
-    uint64_t *row = warp.row(code.specials + uint32_t(special));
-    for (uint32_t lane = 0; lane < 32; ++lane) {
-      row[lane] = value(lane);
+/// Of the instruction at a line.
+std::string Machine::getName(uint32_t line) const {
+  for (const Instruction &instruction : code.instructions) {
+    if (instruction.line == line) {
+      return code.function->statements[instruction.statement].getName();
     }
-  };
-  auto fillXYZ = [&](Special first, const std::array<uint32_t, 3> &values) {
-    for (uint32_t i = 0; i < 3; ++i) {
-      fill(Special(uint32_t(first) + i), [&](uint32_t) { return values[i]; });
-    }
-  };
-  for (uint32_t i = 0; i < 3; ++i) {
-    fill(Special(uint32_t(Special::TidX) + i), [&](uint32_t lane) {
-      return unflatten(warp.indexInCta * 32 + lane, shape.block)[i];
-    });
   }
-  std::array<uint32_t, 3> clusterId, clusters;
-  for (unsigned i = 0; i < 3; ++i) {
-    clusterId[i] = warp.cta.id[i] / shape.cluster[i];
-    clusters[i] = shape.grid[i] / shape.cluster[i];
+  return "";
+}
+
+void Machine::traceWait(const Warp &warp, uint32_t line, uint64_t since) {
+  if (options.trace) {
+    options.trace->wait(warp.cta.rank, warp.index, getName(line), since, steps);
   }
-  fillXYZ(Special::NtidX, shape.block);
-  fillXYZ(Special::CtaidX, warp.cta.id);
-  fillXYZ(Special::NctaidX, shape.grid);
-  fillXYZ(Special::ClusterIdX, clusterId);
-  fillXYZ(Special::NclusterIdX, clusters);
-  fillXYZ(Special::ClusterCtaidX, unflatten(warp.cta.rank, shape.cluster));
-  fillXYZ(Special::ClusterNctaidX, shape.cluster);
-  auto constant = [&](Special special, uint64_t value) {
-    fill(special, [&](uint32_t) { return value; });
-  };
-  constant(Special::ClusterCtaRank, warp.cta.rank);
-  constant(Special::ClusterNctaRank, ctas.size());
-  constant(Special::WarpId, warp.indexInCta);
-  constant(Special::SmId, warp.cta.rank);
-  constant(Special::NsmId, 132);
-  constant(Special::NwarpId, 64);
-  constant(Special::DynamicSmemSize, shape.dynamicShared);
-  constant(Special::TotalSmemSize, warp.cta.bytes.size());
-  fill(Special::LaneId, [](uint32_t lane) { return lane; });
-  fill(Special::LanemaskEq, [](uint32_t lane) { return 1u << lane; });
-  fill(Special::LanemaskLt, [](uint32_t lane) { return (1u << lane) - 1; });
-  fill(Special::LanemaskLe, [](uint32_t lane) { return ~0u >> (31 - lane); });
-  fill(Special::LanemaskGt, [](uint32_t lane) { return ~1u << lane; });
-  fill(Special::LanemaskGe, [](uint32_t lane) { return ~0u << lane; });
 }
 
 void Machine::step(size_t index) {
@@ -160,6 +145,10 @@ void Machine::step(size_t index) {
   work->stages[work->done](*work);
   ++work->done;
   if (work->isDone()) {
+    if (options.trace) {
+      options.trace->operate(warps[work->warp]->cta.rank, work->epoch.agent,
+                             getName(work->line), work->issuedAt, steps);
+    }
     work->previous = nullptr;
     inFlight.erase(inFlight.begin() + int64_t(index));
   }
@@ -378,92 +367,9 @@ void Machine::completed(sim::MBarrier &barrier, uint32_t line) {
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Findings
-//===----------------------------------------------------------------------===//
-
-void Machine::fault(Fault kind, uint32_t line, const std::string &text,
-                    std::vector<Note> notes) {
-  report.add({kind, line, text, std::move(notes)});
-}
-
-void Machine::reportDeadlock() {
-  sim::Finding finding{Fault::Deadlock, code.function->line, "", {}};
-  for (const auto &warp : warps) {
-    for (const Fragment &fragment : warp->fragments) {
-      std::string text = "warp " + std::to_string(warp->index);
-      uint32_t line =
-          code.instructions[std::min(fragment.pc, code.instructions.size() - 1)]
-              .line;
-      if (fragment.waiting) {
-        line = fragment.waiting->line;
-        text += " waits for " + fragment.waiting->describe();
-      } else {
-        text += " waits for lanes " + toHex(fragment.warpMask);
-      }
-      if (finding.text.empty()) {
-        finding.site = line;
-        finding.text = text + ", and nothing can go on";
-      } else {
-        finding.notes.push_back({line, text});
-      }
-    }
-  }
-  report.add(finding);
-}
-
-void Machine::checkEnd() {
-  for (const auto &cta : ctas) {
-    for (const auto &[offset, barrier] : cta->barriers) {
-      if (barrier.pending != barrier.expected || barrier.bytes != 0) {
-        std::vector<Note> notes;
-        for (const sim::Arrival &arrival : barrier.arrivals) {
-          notes.push_back(
-              {arrival.site,
-               "warp " + std::to_string(arrival.task) + " has arrived here"});
-        }
-        fault(Fault::Unbalanced, barrier.array,
-              "the kernel ends while the mbarrier at " + toHex(offset) +
-                  " is in the middle of a phase: " +
-                  std::to_string(barrier.pending) + " arrivals and " +
-                  std::to_string(barrier.bytes) + " bytes are missing",
-              notes);
-      }
-    }
-  }
-  checkRemoteAtEnd();
-  for (const AsyncWorkRef &copy : copies) {
-    bool isKnown = llvm::any_of(warps, [&](const auto &warp) {
-      return warp->knowledge.happened.covers(copy->epoch);
-    });
-    if (!isKnown) {
-      fault(Fault::Unwaited, copy->line,
-            "the kernel may end before this copy has: nobody waits for the "
-            "phase in which its bytes are delivered");
-    }
-  }
-  for (const auto &warp : warps) {
-    if (!warp->wgmmaGroups.empty() || !warp->openGroup.work.empty()) {
-      AsyncWorkRef last = warp->lastProduct;
-      fault(Fault::Unwaited, last ? last->line : code.function->line,
-            "warp " + std::to_string(warp->index) +
-                " ends while this product is in flight");
-    }
-    for (unsigned lane = 0; lane < 32; ++lane) {
-      std::vector<AsyncWorkRef> left = warp->openStores[lane];
-      for (const BulkGroup &group : warp->storeGroups[lane]) {
-        left.insert(left.end(), group.work.begin(), group.work.end());
-      }
-      for (const AsyncWorkRef &store : left) {
-        if (!warp->knowledge.happened.covers(store->epoch)) {
-          fault(Fault::Unwaited, store->line,
-                "warp " + std::to_string(warp->index) +
-                    " ends before this store has read shared memory: "
-                    "cp.async.bulk.wait_group.read is missing");
-        }
-      }
-    }
-  }
+Cta *Machine::findPeer(const Cta &cta) {
+  uint32_t rank = cta.rank ^ 1;
+  return rank < ctas.size() ? ctas[rank].get() : nullptr;
 }
 
 void Machine::completeClusterBarrier() {

@@ -75,8 +75,7 @@ static void synchronise(Warp &warp, uint64_t generic) {
   warp.knowledge.join(released);
 }
 
-/// The registers of an operand in braces, or the one without.
-static llvm::ArrayRef<Argument> getParts(const Argument &argument) {
+llvm::ArrayRef<Argument> emu::getParts(const Argument &argument) {
   return argument.parts.empty() ? llvm::ArrayRef(argument)
                                 : llvm::ArrayRef(argument.parts);
 }
@@ -128,7 +127,14 @@ static void runStore(Warp &warp, const Instruction &i, uint32_t lanes) {
 template <Run run>
 static Run chooseAccess(const Match &match, Instruction &i,
                         std::string &error) {
-  size_t width = match.has(".v2") ? 2 : match.has(".v4") ? 4 : 1;
+  size_t width = match.has(".v8")   ? 8
+                 : match.has(".v4") ? 4
+                 : match.has(".v2") ? 2
+                                    : 1;
+  if (i.type.bits == 128) {
+    i.type = parseType(".b64");
+    width = 2;
+  }
   const Argument &values = i[run == Run(runLoad) ? 0 : 1];
   if (getParts(values).size() != width || i.type.bits * width > 128) {
     error = "expected " + std::to_string(width) +
@@ -217,7 +223,7 @@ static Run chooseMatrix(const Match &match, Instruction &i,
   ".L1::evict_first|.L1::evict_last|.L1::no_allocate}{.L2::64B|.L2::128B|"     \
   ".L2::256B}{.v2|.v4}"
 #define TYPES                                                                  \
-  "(.b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)"
+  "(.b8|.b16|.b32|.b64|.b128|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64)"
 
 void mlir::jfa::emu::registerMemory(OpcodeTable &table) {
   table.add("ld", {"{.weak|.relaxed|.acquire|.volatile}{.cta|.cluster|.gpu|"

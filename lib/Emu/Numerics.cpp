@@ -26,6 +26,9 @@ const Format emu::kF16 = {5, 10, 0x7bff, 0x7fff, true};
 const Format emu::kBF16 = {8, 7, 0x7f7f, 0x7fff, true};
 const Format emu::kE4M3 = {4, 3, 0x7e, 0x7f, false};
 const Format emu::kE5M2 = {5, 2, 0x7b, 0x7f, true};
+const Format emu::kE2M3 = {2, 3, 0x1f, 0x1f, false};
+const Format emu::kE3M2 = {3, 2, 0x1f, 0x1f, false};
+const Format emu::kE2M1 = {2, 1, 0x7, 0x7, false};
 /// In a register of 32 bits, low bits last.
 const Format emu::kTF32 = {8, 10, 0x3fbff, 0x3ffff, true};
 
@@ -276,7 +279,16 @@ uint32_t emu::wgmmaExact(const Format &format, unsigned count,
                          const uint32_t *a, const uint32_t *b, uint32_t c,
                          bool hasC, bool isF16) {
   bool isNarrow = format.exponentBits + format.fractionBits < 8;
-  int aligned = isNarrow ? 13 : 25;
+  ProductModel model{format, format, isNarrow ? 13 : 25, isNarrow ? 13 : 23,
+                     isF16};
+  return sumProducts(model, count, a, b, c, hasC);
+}
+
+uint32_t emu::sumProducts(const ProductModel &model, unsigned count,
+                          const uint32_t *a, const uint32_t *b, uint32_t c,
+                          bool hasC) {
+  bool isF16 = model.isF16;
+  int aligned = model.alignedBits;
   // Zeros do not take part in the alignment, and no term aligns below -133.
   Term terms[33];
   unsigned used = 0;
@@ -291,7 +303,9 @@ uint32_t emu::wgmmaExact(const Format &format, unsigned count,
     }
   };
   for (unsigned k = 0; k < count; ++k) {
-    add(multiply(split(format, a[k]), split(format, b[k])));
+    Term term = multiply(split(model.a, a[k]), split(model.b, b[k]));
+    term.exponent += model.scale;
+    add(term);
   }
   if (hasC) {
     add(split(isF16 ? kF16 : kF32, c));
@@ -316,6 +330,6 @@ uint32_t emu::wgmmaExact(const Format &format, unsigned count,
     return 0;
   }
   auto magnitude = uint64_t(sum < 0 ? -sum : sum);
-  int keep = isF16 ? 10 : isNarrow ? 13 : 23;
+  int keep = isF16 ? 10 : model.keptBits;
   return roundSum(magnitude, largest - aligned, sum < 0, keep, isF16);
 }

@@ -22,7 +22,7 @@ struct Format {
   int getBias() const { return (1 << (exponentBits - 1)) - 1; }
 };
 
-extern const Format kF16, kBF16, kE4M3, kE5M2, kTF32;
+extern const Format kF16, kBF16, kE4M3, kE5M2, kE2M3, kE3M2, kE2M1, kTF32;
 /// The format of `.bf16` or `.bf16x2`; f16 for others.
 const Format &getFormat(Type type);
 
@@ -38,6 +38,21 @@ float flushSubnormal(float value);
 
 /// `ex2.approx{.ftz}.f32`: as measured on an H200, bit for bit, or fast.
 float ex2(float value, bool flushes, bool isExact);
+
+/// How a tensor core adds up: the formats of a and b, the bits of a fraction to
+/// which terms are aligned and which the sum keeps, and whether c is f16.
+struct ProductModel {
+  const Format &a, &b;
+  int alignedBits, keptBits;
+  bool isF16;
+  /// All products are times 2^scale.
+  int scale = 0;
+};
+
+/// One element of a product: a sum of at most 32 products and of `c`.
+uint32_t sumProducts(const ProductModel &model, unsigned count,
+                     const uint32_t *a, const uint32_t *b, uint32_t c,
+                     bool hasC);
 
 /// One element of wgmma: a sum of `count` products and of `c`, as an H200
 /// rounds it. The formats of a and b have 8 to 32 bits.

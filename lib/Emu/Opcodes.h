@@ -25,7 +25,7 @@
 
 #include "jfa/Emu/Code.h"
 
-#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <functional>
 #include <map>
@@ -50,13 +50,29 @@ struct Match {
 /// May set flags. Null, with `error` set, if the form does not exist.
 using Choose = std::function<Run(const Match &, Instruction &, std::string &)>;
 
+/// The targets that have an instruction. What a family of targets shares,
+/// sm_100f, is less than all of sm_100a.
+enum class Architecture : uint8_t { Any, Hopper, Blackwell, BlackwellOnly };
+
 struct Form {
   std::string pattern;
   std::string operands;
   Choose choose;
   bool isVisible = false;
   bool isAligned = false;
+  Architecture architecture = Architecture::Any;
 };
+
+/// Whether a statement has the modifiers of a pattern, which are noted.
+bool matchModifiers(llvm::StringRef pattern, const Statement &statement,
+                    Match &match);
+/// Whether it has as many operands, addresses and braces where they belong.
+/// Forms of one pattern are told apart so.
+bool matchOperands(llvm::StringRef operands, const Statement &statement);
+
+bool hasArchitecture(llvm::StringRef target, Architecture architecture);
+/// As `.target` writes it.
+const char *getName(Architecture architecture);
 
 class OpcodeTable {
 public:
@@ -83,6 +99,7 @@ private:
 };
 
 void registerInteger(OpcodeTable &table);
+void registerMove(OpcodeTable &table);
 void registerFloat(OpcodeTable &table);
 void registerHalf(OpcodeTable &table);
 void registerConversion(OpcodeTable &table);
@@ -95,6 +112,11 @@ void registerBulkCopy(OpcodeTable &table);
 void registerWgmma(OpcodeTable &table);
 void registerWarp(OpcodeTable &table);
 void registerCluster(OpcodeTable &table);
+void registerClusterLaunch(OpcodeTable &table);
+void registerTcgen05Memory(OpcodeTable &table);
+void registerTcgen05LoadStore(OpcodeTable &table);
+void registerTcgen05Copy(OpcodeTable &table);
+void registerTcgen05MMA(OpcodeTable &table);
 
 } // namespace mlir::jfa::emu
 

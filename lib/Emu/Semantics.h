@@ -97,6 +97,16 @@ Run chooseTernary(const Match &, Instruction &i, std::string &) {
       i.type, [](auto t) -> Run { return runTernary<decltype(t), Op>; });
 }
 
+/// An arrival when asynchronous work has ended, by someone who knows `ends`.
+void arriveOnce(Machine &machine, const AsyncWork &work, uint64_t generic,
+                const Knowledge &ends);
+
+/// What is the same in all of `lanes`; with a finding if it is not.
+uint64_t getUniform(Warp &warp, const Argument &argument, const char *what,
+                    uint32_t lanes = ~0u);
+/// The registers of an operand in braces, or the one without.
+llvm::ArrayRef<Argument> getParts(const Argument &argument);
+
 /// Where comparisons, PTX ISA 9.7.5, put what they find.
 void setPredicates(Warp &warp, const Instruction &i, unsigned lane, bool found);
 /// The number of `.lt`, and of `.and`, in flags.

@@ -260,12 +260,15 @@ static bool makeBox(Warp &warp, const Argument &address, unsigned lane,
   return true;
 }
 
+/// Flags of a load.
+static constexpr uint64_t kMulticast = 1, kPair = 2;
+
 /// The CTAs that a load goes to: its address's own, or those of a mask.
 template <typename Visit>
 static void forEachTarget(Warp &warp, const Instruction &i,
                           const Argument &mask, unsigned lane, uint64_t to,
                           Visit visit) {
-  if (!i.flags) {
+  if (!(i.flags & kMulticast)) {
     visit(to);
     return;
   }
@@ -293,7 +296,10 @@ static void runTensorLoad(Warp &warp, const Instruction &i, uint32_t lanes) {
           [=, &machine](AsyncWork &work) {
             loadTile(machine, work, box, target);
           },
-          barrier, target, box.getBytes());
+          barrier, target, box.getBytes(),
+          i.flags & kPair        ? Signal::Pair
+          : i.flags & kMulticast ? Signal::Multicast
+                                 : Signal::Destination);
     });
   });
 }
@@ -345,16 +351,22 @@ static uint64_t getReduction(const Match &match) {
 void mlir::jfa::emu::registerTMA(OpcodeTable &table) {
   const std::string rank = "(.1d|.2d|.3d|.4d|.5d)";
   const std::string complete = ".mbarrier::complete_tx::bytes";
-  auto isMulticast = [](const Match &match) {
-    return uint64_t(match.has(".multicast::cluster"));
-  };
   auto none = [](const Match &) { return uint64_t(0); };
+  auto getFlags = [](const Match &match) {
+    return (match.has(".multicast::cluster") ? kMulticast : 0) |
+           (match.has(".cta_group::2") ? kPair : 0);
+  };
   std::string load = ".async.bulk.tensor" + rank +
                      "(.shared::cluster|.shared::cta).global{.tile}" + complete;
-  addForm(table, "cp", load + "{.L2::cache_hint}", "m mv m s64?", runTensorLoad,
-          none);
-  addForm(table, "cp", load + ".multicast::cluster{.L2::cache_hint}",
-          "m mv m s0 s64?", runTensorLoad, isMulticast);
+  for (bool isGrouped : {false, true}) {
+    std::string group = isGrouped ? "(.cta_group::1|.cta_group::2)" : "";
+    auto architecture = isGrouped ? Architecture::Blackwell : Architecture::Any;
+    addForm(table, "cp", load + group + "{.L2::cache_hint}", "m mv m s64?",
+            runTensorLoad, getFlags, architecture);
+    addForm(table, "cp",
+            load + ".multicast::cluster" + group + "{.L2::cache_hint}",
+            "m mv m s0 s64?", runTensorLoad, getFlags, architecture);
+  }
   std::string store = ".async.bulk.tensor" + rank + ".global.shared::cta";
   addForm(table, "cp", store + "{.tile}.bulk_group{.L2::cache_hint}",
           "mv m s64?", runTensorStore, none);

@@ -182,13 +182,15 @@ void Warp::checkRegisters(const Instruction &instruction) {
   for (uint32_t reg : instruction.reads) {
     if (inFlight[reg] & 1) {
       fault(Fault::RegisterInFlight,
-            "reads " + name(reg) + ", which a product in flight still writes");
+            "reads " + name(reg) +
+                ", which an operation in flight still writes");
     }
   }
   for (uint32_t reg : instruction.writes) {
     if (inFlight[reg]) {
       fault(Fault::RegisterInFlight,
-            "writes " + name(reg) + ", which a product in flight still uses");
+            "writes " + name(reg) +
+                ", which an operation in flight still uses");
     }
   }
 }
@@ -236,6 +238,7 @@ void Warp::step() {
   if (std::unique_ptr<Condition> condition =
           std::move(fragments[current].waiting)) {
     ++noticed;
+    machine.traceWait(*this, condition->line, fragments[current].waitsSince);
     if (condition->acquire) {
       condition->acquire();
     }
@@ -266,9 +269,11 @@ void Warp::step() {
       settle(current, pc + 1);
     } else if (outcome == Outcome::Retry) {
       fragment.waiting = std::move(pending);
+      fragment.waitsSince = machine.getSteps();
       return;
     } else if (outcome == Outcome::Wait) {
       fragment.waiting = std::move(pending);
+      fragment.waitsSince = machine.getSteps();
       settle(current, pc + 1);
       return;
     } else if (outcome == Outcome::Gather) {

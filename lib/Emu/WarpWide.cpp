@@ -14,6 +14,21 @@
 using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
 
+uint64_t emu::getUniform(Warp &warp, const Argument &argument, const char *what,
+                         uint32_t lanes) {
+  lanes &= warp.live;
+  uint64_t value = warp.get(argument, unsigned(__builtin_ctz(lanes)));
+  bool isUniform = true;
+  forEachLane(lanes, [&](unsigned lane) {
+    isUniform &= warp.get(argument, lane) == value;
+  });
+  if (!isUniform) {
+    warp.fault(Fault::Illegal,
+               std::string("expects the same ") + what + " in all lanes");
+  }
+  return value;
+}
+
 /// Waits for the lanes of a mask, which must have the executing ones.
 static bool gatherMask(Warp &warp, const Argument &argument, uint32_t lanes) {
   auto mask = uint32_t(warp.get(argument, unsigned(__builtin_ctz(lanes))));

@@ -59,20 +59,6 @@ static std::vector<uint32_t> collectOperand(Warp &warp, const Argument &a,
 // Issue
 //===----------------------------------------------------------------------===//
 
-/// What is the same in all lanes; with a finding if it is not.
-static uint64_t getUniform(Warp &warp, const Argument &argument,
-                           const char *what) {
-  uint64_t value = warp.get(argument, 0);
-  for (unsigned lane = 1; lane < 32; ++lane) {
-    if (warp.get(argument, lane) != value) {
-      warp.fault(Fault::Illegal,
-                 std::string("expects the same ") + what + " in all lanes");
-      break;
-    }
-  }
-  return value;
-}
-
 static void checkDescriptor(Warp &warp, uint64_t bits) {
   constexpr uint64_t kReserved = (uint64_t(3) << 14) | (uint64_t(3) << 30) |
                                  (uint64_t(7) << 46) | (uint64_t(0x3ff) << 52);
@@ -286,9 +272,18 @@ void mlir::jfa::emu::registerWgmma(OpcodeTable &table) {
       {shapes("k8"), ".f32.tf32.tf32"},
       {shapes("k32"), "(.f32|.f16)(.e4m3|.e5m2)(.e4m3|.e5m2)"}};
   for (const auto &[shape, types] : forms) {
-    table.add("wgmma", {shape + types, operands, chooseProduct, true, true});
+    table.add("wgmma", {shape + types, operands, chooseProduct, true, true,
+                        Architecture::Hopper});
   }
-  table.add("wgmma", ".fence.sync.aligned", "", runFence, false, true);
-  table.add("wgmma", ".commit_group.sync.aligned", "", runCommit, false, true);
-  table.add("wgmma", ".wait_group.sync.aligned", "i", runWait, true, true);
+  auto add = [&](const char *pattern, const char *arguments, Run run,
+                 bool isVisible) {
+    table.add("wgmma", {pattern, arguments,
+                        [run](const Match &, Instruction &, std::string &) {
+                          return run;
+                        },
+                        isVisible, true, Architecture::Hopper});
+  };
+  add(".fence.sync.aligned", "", runFence, false);
+  add(".commit_group.sync.aligned", "", runCommit, false);
+  add(".wait_group.sync.aligned", "i", runWait, true);
 }

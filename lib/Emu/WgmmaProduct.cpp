@@ -7,111 +7,11 @@
 
 #include "WgmmaProduct.h"
 
+#include "MatrixDescriptor.h"
 #include "Numerics.h"
-
-#include "jfa/Emu/TensorMap.h"
 
 using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
-
-namespace {
-/// A descriptor of a matrix in shared memory (PTX ISA 9.7.15.5.1.2.2).
-struct Descriptor {
-  uint32_t start, leading, stride;
-  unsigned swizzle, baseOffset;
-
-  explicit Descriptor(uint64_t bits)
-      : start(uint32_t(bits & 0x3fff) << 4),
-        leading(uint32_t(bits >> 16 & 0x3fff) << 4),
-        stride(uint32_t(bits >> 32 & 0x3fff) << 4),
-        // 0 none, 1 128 bytes, 2 64, 3 32.
-        swizzle(unsigned((4 - (bits >> 62)) & 3)),
-        baseOffset(unsigned(bits >> 49 & 7)) {}
-
-  uint32_t getPitch() const { return 16u << swizzle; }
-  /// Where the 16 bytes begin that hold row r and bytes 16 c of k.
-  uint32_t getUnitK(uint32_t r, uint32_t c) const {
-    uint32_t linear = start + r % 8 * getPitch() + r / 8 * stride +
-                      c * (swizzle ? 16 : leading);
-    return swizzleAddress(linear, swizzle, baseOffset);
-  }
-  /// Where the 16 bytes begin that hold rows from 16 / size * unit on, of k.
-  uint32_t getUnitMN(uint32_t unit, uint32_t k) const {
-    uint32_t width = 1u << swizzle, within = unit % width, atom = unit / width;
-    if (!swizzle) {
-      return start + unit * stride + k % 8 * 16 + k / 8 * leading;
-    }
-    uint32_t linear = start + within * 16 + atom * leading +
-                      k % 8 * width * 16 + k / 8 * stride;
-    return swizzleAddress(linear, swizzle, baseOffset);
-  }
-};
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Operands
-//===----------------------------------------------------------------------===//
-
-/// Reads 16 bytes of an operand, with a finding if they are elsewhere.
-static const uint8_t *readUnit(Machine &machine, AsyncWork &work, Cta &cta,
-                               uint32_t offset) {
-  uint64_t generic =
-      kSharedWindow + (uint64_t(cta.rank) << kRankShift) + offset;
-  Place place = machine.locate(generic, 16);
-  if (place.kind == Place::Nowhere) {
-    machine.fault(Fault::OutOfBounds, work.line,
-                  "a matrix descriptor leads to " + toHex(offset) +
-                      ", which is not in the CTA's shared memory");
-    return nullptr;
-  }
-  machine.access(work, place, 16, false);
-  return place.bytes;
-}
-
-static uint32_t getElement(const uint8_t *bytes, unsigned size) {
-  uint32_t value = 0;
-  std::memcpy(&value, bytes, size);
-  return value;
-}
-
-/// Rows [first, first + count) of an operand, row by row.
-static std::vector<uint32_t> readOperand(Machine &machine, AsyncWork &work,
-                                         Cta &cta, uint64_t bits, bool isMN,
-                                         const ProductShape &shape,
-                                         uint32_t first, uint32_t count) {
-  Descriptor descriptor(bits);
-  unsigned size = shape.elementBytes, perUnit = 16 / size;
-  std::vector<uint32_t> elements(size_t(count) * shape.k, 0);
-  if (isMN) {
-    for (uint32_t k = 0; k < shape.k; ++k) {
-      for (uint32_t r = 0; r < count; r += perUnit) {
-        const uint8_t *unit = readUnit(
-            machine, work, cta, descriptor.getUnitMN((first + r) / perUnit, k));
-        if (!unit) {
-          return elements;
-        }
-        for (unsigned e = 0; e < perUnit; ++e) {
-          elements[(r + e) * shape.k + k] = getElement(unit + e * size, size);
-        }
-      }
-    }
-    return elements;
-  }
-  for (uint32_t r = 0; r < count; ++r) {
-    for (uint32_t c = 0; c < 2; ++c) {
-      const uint8_t *unit =
-          readUnit(machine, work, cta, descriptor.getUnitK(first + r, c));
-      if (!unit) {
-        return elements;
-      }
-      for (unsigned e = 0; e < perUnit; ++e) {
-        elements[r * shape.k + c * perUnit + e] =
-            getElement(unit + e * size, size);
-      }
-    }
-  }
-  return elements;
-}
 
 static void negate(std::vector<uint32_t> &elements, unsigned elementBytes) {
   for (uint32_t &element : elements) {
@@ -225,13 +125,19 @@ void mlir::jfa::emu::multiply(Warp &warp, AsyncWork &work,
   const ProductShape &shape = product.shape;
   Machine &machine = warp.machine;
   std::vector<uint32_t> a = product.a;
+  OperandFormat format;
+  format.k = shape.k;
+  format.elementBytes = shape.elementBytes;
   if (shape.isDescriptorA) {
-    a = readOperand(machine, work, warp.cta, product.descriptorA, shape.transA,
-                    shape, product.firstRow, 16);
+    format.isMN = shape.transA;
+    a = readOperand(machine, work, warp.cta,
+                    MatrixDescriptor::makeHopper(product.descriptorA), format,
+                    product.firstRow, 16);
   }
-  std::vector<uint32_t> b =
-      readOperand(machine, work, warp.cta, product.descriptorB, shape.transB,
-                  shape, 0, shape.n);
+  format.isMN = shape.transB;
+  std::vector<uint32_t> b = readOperand(
+      machine, work, warp.cta,
+      MatrixDescriptor::makeHopper(product.descriptorB), format, 0, shape.n);
   if (shape.negA) {
     negate(a, shape.elementBytes);
   }

@@ -48,6 +48,8 @@ const char *sim::getName(Fault fault) {
     return "register in flight";
   case Fault::Illegal:
     return "illegal operation";
+  case Fault::Leak:
+    return "memory leak";
   }
   return "";
 }

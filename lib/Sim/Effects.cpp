@@ -147,7 +147,9 @@ void Machine::fenceTensorAfter(Task &task) {
 }
 
 void Machine::fence(Task &task) {
-  task.knowledge.visibleToAsync.advance({task.index, task.time});
+  // All that the thread knows of, its own writes or others', is fenced by what
+  // is on the way from the write to the asynchronous access (PTX ISA 8.9.5).
+  task.knowledge.visibleToAsync.join(know(task).happened);
   ++task.time;
 }
 

@@ -111,7 +111,7 @@ void History::record(int64_t begin, int64_t end, const Access &access,
     // What comes after a read comes after what that has read. Through the async
     // proxy it has been fenced, too.
     bool isAfterRead = llvm::any_of(segment.reads, [&](const Access &read) {
-      return read.isAsync && read.cta == access.cta &&
+      return read.isAsync && read.cluster == access.cluster &&
              knowledge.happened.covers(read.epoch);
     });
     if (segment.written && !(access.isWrite && isAfterRead)) {

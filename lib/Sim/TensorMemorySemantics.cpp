@@ -263,7 +263,8 @@ LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
 static LogicalResult buildCommit(tlx::Tcgen05CommitOp op,
                                  ProgramBuilder &builder) {
   BarrierElement element =
-      getBarrierElement(op, op.getBarrier(), op.getIndex(), true, builder);
+      getBarrierElement(op, op.getBarrier(), op.getIndex(), Signals::Own,
+                        builder);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     std::optional<int64_t> barrier = element.get(machine, task);
     if (!barrier) {

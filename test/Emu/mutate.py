@@ -43,7 +43,7 @@ def split_products(text):
 
 ARRIVE = r"^\s*mbarrier\.arrive\.(release\.cta\.)?shared"
 EXPECT = r"^\s*mbarrier\.arrive\.expect_tx"
-WAIT = r"mbarrier\.try_wait"
+WAIT = r"complete;.*mbarrier\.try_wait"
 MUTATIONS = {
     "drop an arrive": drop(ARRIVE),
     "double an arrive": double(ARRIVE),
@@ -104,11 +104,87 @@ MUTATIONS = {
 }
 
 
-def classify(result):
+TENSOR = r"^\s*(?:@%p\d )?tcgen05\."
+
+
+def flip_constant(value, bits):
+    """Flips bits of a number, where the kernel has it."""
+    return replace(rf"\b{value}\b",
+                   lambda m: str(int(m[0], 0) ^ bits))
+
+
+# Of kernels that use tensor memory.
+MUTATIONS.update({
+    "skip a wait": replace(
+        r"^(\s*)mbarrier\.try_wait\S+ (%p\d),.*",
+        r"\1setp.eq.b32 \2, 0, 0;"),
+    "wait for the other parity": replace(
+        r"^(\s*mbarrier\.try_wait\S+ %p\d, \S+, )(%r\d+);",
+        r"  { .reg .b32 other; xor.b32 other, \2, 1; \1other; }"),
+    "drop tcgen05.alloc": drop(TENSOR + "alloc"),
+    "drop tcgen05.dealloc": drop(TENSOR + "dealloc"),
+    "other number of columns": replace(
+        rf"({TENSOR}(?:de)?alloc.*, )\d+", r"\g<1>32"),
+    "allocate after all": double(TENSOR + "alloc"),
+    "drop tcgen05.ld": drop(TENSOR + "ld"),
+    "drop tcgen05.st": drop(TENSOR + "st"),
+    "drop tcgen05.wait::ld": drop(TENSOR + "wait::ld"),
+    "drop tcgen05.wait::st": drop(TENSOR + "wait::st"),
+    "drop fence::before_thread_sync": drop(TENSOR + "fence::before"),
+    "drop fence::after_thread_sync": drop(TENSOR + "fence::after"),
+    "drop tcgen05.mma": drop(TENSOR + "mma"),
+    "drop tcgen05.commit": drop(TENSOR + "commit"),
+    "double tcgen05.commit": double(TENSOR + "commit"),
+    "other CTAs of a commit": replace(r"mov\.b16 %rs1, 3;",
+                                      "mov.b16 %rs1, 1;"),
+    "commit by another thread": replace(
+        rf"({TENSOR}commit)", r"@!%p2 \1"),
+    "other quarter": replace(r"shl\.b32 (%r\d+), (%r\d+), 21;",
+                             r"shl.b32 \1, \2, 20;"),
+    "other column of A or D": replace(r"(\[%r3\+?)(\d+)\]",
+                                      lambda m: f"{m[1]}{int(m[2]) + 8}]"),
+    "other column of a load": replace(
+        rf"({TENSOR}ld.*\[%r\d+\+)(\d+)\]",
+        lambda m: f"{m[1]}{int(m[2]) - 16}]"),
+    "accumulate the other way": replace(
+        r"setp\.(ne|eq)\.b32 %p4, (\S+), 0;",
+        lambda m: f"setp.{'eq' if m[1] == 'ne' else 'ne'}.b32 %p4, {m[2]}, 0;"),
+    "other step of k": replace(r"add\.s64 (%rd\d+, %rd\d+), ([246]|128|256|384);",
+                               lambda m: f"add.s64 {m[1]}, {int(m[2]) + 2};"),
+    "other stage": replace(r"mul\.wide\.u32 (%rd[67], %r13), (\d+);",
+                           lambda m: f"mul.wide.u32 {m[1]}, {int(m[2]) // 2};"),
+    "drop mapa": replace(r"mapa\S+ (%r\d+), (%r\d+), 0;",
+                         r"mov.b32 \1, \2;"),
+    "own mbarrier": replace(r"and\.b32 (%r\d+), (%r\d+), 0xfeffffff;",
+                            r"mov.b32 \1, \2;"),
+    "drop a cluster's wait": drop(r"barrier\.cluster\.(wait|arrive)"),
+    "drop elect": replace(r"elect\.sync _\|(%p\d), -1;",
+                          r"setp.eq.b32 \1, 0, 0;"),
+})
+for bit, name in {2: "sparse", 4: "type of D", 7: "type of A",
+                  10: "type of B", 13: "negate A of", 14: "negate B of",
+                  15: "major of A", 16: "major of B", 17: "N", 24: "M",
+                  30: "reserved bit"}.items():
+    MUTATIONS[f"instruction descriptor: {name}"] = replace(
+        r"(mov\.b32 %r\d+, )(0x[01]\d{3}0490|0x08110490);",
+        lambda m, bit=bit: f"{m[1]}{int(m[2], 16) ^ (1 << bit)};")
+for bits, name in {3 << 61: "swizzle", 1 << 34: "stride", 1 << 46: "version",
+                   1 << 49: "base offset", 1 << 53: "reserved bit",
+                   1 << 52: "leading mode"}.items():
+    MUTATIONS[f"matrix descriptor: {name}"] = flip_constant(
+        4611756662049538048, bits)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def classify(result, is_same):
     if result is None:
         return "hang"
     if result.returncode == 0:
-        return None
+        return None if is_same() else "wrong values"
     if result.returncode == 1:
         return "wrong values"
     if result.returncode == 3:
@@ -122,6 +198,8 @@ def main():
     parser.add_argument("--emu", default="jfa-emu")
     parser.add_argument("--limit", type=int, default=8,
                         help="mutants of one kind, evenly spread")
+    parser.add_argument("--compare", metavar="NAME",
+                        help="an output that mutants must not change")
     parser.add_argument("kernel")
     parser.add_argument("arguments", nargs="*")
     options = parser.parse_args()
@@ -131,6 +209,14 @@ def main():
     print("| mutation | mutants | killed | by |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "mutant.ptx")
+        output = os.path.join(folder, "output.npy")
+        more = ["--out", f"{options.compare}={output}"] if options.compare \
+            else []
+        want = None
+        if options.compare:
+            subprocess.run([options.emu, options.kernel] + options.arguments +
+                           more, check=True, stdout=subprocess.DEVNULL)
+            want = read(output)
         for name, mutate in MUTATIONS.items():
             mutants = list(mutate(lines))
             if not mutants:
@@ -144,11 +230,12 @@ def main():
                     file.write("\n".join(mutant) + "\n")
                 try:
                     result = subprocess.run(
-                        [options.emu, path] + options.arguments,
+                        [options.emu, path] + options.arguments + more,
                         capture_output=True, text=True, timeout=120)
                 except subprocess.TimeoutExpired:
                     result = None
-                verdict = classify(result)
+                verdict = classify(
+                    result, lambda: want is None or read(output) == want)
                 if verdict:
                     verdicts[verdict] += 1
                 else:

@@ -170,14 +170,13 @@ Driver makeFakeDriver() {
     encodedSizes.emplace_back(sizes, sizes + rank);
     return encodingFails ? 1 : 0;
   };
-  driver.launchKernel = [](Driver::Function function, unsigned grid, unsigned,
-                           unsigned, unsigned, unsigned, unsigned, unsigned,
-                           Driver::Stream, void **values, void **) {
+  driver.launchKernel = [](const LaunchConfig *config,
+                           Driver::Function function, void **values, void **) {
     std::string entry = functions[reinterpret_cast<size_t>(function) - 1];
     size_t count = entry == "attention_bwd_pre" ? 9
                    : entry == "attention_bwd"   ? 7
                                                 : 5;
-    FakeLaunch launch = {entry, grid, {}};
+    FakeLaunch launch = {entry, config->grid[0], {}};
     for (size_t i = 0; i < count; ++i) {
       launch.values.push_back(*static_cast<void **>(values[i]));
     }
@@ -199,7 +198,7 @@ Driver makeFakeDriver() {
 
 const Driver fakeDriver = makeFakeDriver();
 /// The ordinal keeps its functions apart from those of a true GPU.
-const Gpu fakeGpu = {1000, nullptr, 4, 9, 0};
+const Gpu fakeGpu = {1000, nullptr, 4, 9, 0, 1};
 
 //===----------------------------------------------------------------------===//
 // Problems

@@ -22,11 +22,18 @@ of its warps and asynchronous operations, and reports what is wrong.
   --schedule=S         eager (default), late, random:SEED, pct:DEPTH[:SEED] or
                        all[:LIMIT]
   --numerics=N         fast (default), or exact: products and ex2 as on an H200
+  --fences=M           hardware (default): what a thread makes the tensor cores
+                       do is in order; or strict: only what PTX promises is,
+                       and reads too need a proxy fence before asynchronous
+                       writes
   --grid=N,N,N         CTAs; by default 1, and at most 3 with --lengths
   --block=N,N,N        threads, if neither the manifest nor the kernel says
   --shared=N           bytes of dynamic shared memory, without a manifest
   --seed=N             of random inputs
   --max-instructions=N of a cluster's warps, after which it is taken for endless
+  --resident=N         clusters that run from the beginning (1 by default): the
+                       others can be cancelled by clusterlaunchcontrol
+  --trace=FILE         writes a timeline that Perfetto reads
   --parse              only reads and decodes the kernel
 )";
 static const char *const kHelpAfter =
@@ -54,12 +61,20 @@ static std::map<std::string, OptionReader> getReaders(Options &options) {
   };
   return {{"--manifest", readText(options.manifest)},
           {"--kernel", readText(options.kernel)},
+          {"--trace", readText(options.trace)},
+          {"--resident", readNumber(options.resident, 1)},
           {"--schedule", readText(options.schedule)},
           {"--numerics",
            {"fast or exact",
             [&](const std::string &value) {
               options.numerics = value;
               return value == "fast" || value == "exact";
+            }}},
+          {"--fences",
+           {"hardware or strict",
+            [&](const std::string &value) {
+              options.fences = value;
+              return value == "hardware" || value == "strict";
             }}},
           {"--grid", numbers(options.grid)},
           {"--block", numbers(options.block)},

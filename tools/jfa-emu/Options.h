@@ -15,16 +15,17 @@ namespace mlir::jfa::emu {
 using sim::NamedTexts;
 
 struct Options {
-  std::string file, manifest, kernel;
+  std::string file, manifest, kernel, trace;
   NamedTexts arguments, outputs;
   std::vector<std::string> prints;
 
   sim::AttentionOptions attention;
 
   uint64_t seed = 0;
+  int64_t resident = 1;
   std::vector<int64_t> grid, block;
   std::optional<int64_t> sharedBytes, maxInstructions;
-  std::string schedule = "eager", numerics = "fast";
+  std::string schedule = "eager", numerics = "fast", fences = "hardware";
   bool parseOnly = false, help = false;
 };
 

@@ -12,6 +12,7 @@
 
 #include "jfa/Emu/Launch.h"
 #include "jfa/Emu/Manifest.h"
+#include "jfa/Emu/Trace.h"
 #include "jfa/Sim/Schedule.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -134,7 +135,7 @@ static void showProgress(uint32_t cluster, uint32_t clusters) {
 static std::string runOnce(const Options &options, const Code &code,
                            const Manifest &manifest, State &state,
                            sim::Schedule &schedule, sim::Report &report,
-                           uint64_t &steps) {
+                           uint64_t &steps, Trace *trace = nullptr) {
   GlobalMemory global;
   std::vector<uint8_t> parameters(code.function->getParameterBytes(), 0);
   std::string error =
@@ -145,6 +146,10 @@ static std::string runOnce(const Options &options, const Code &code,
   MachineOptions machine;
   machine.numerics =
       options.numerics == "exact" ? Numerics::Exact : Numerics::Fast;
+  machine.fences =
+      options.fences == "strict" ? Fences::Strict : Fences::Hardware;
+  machine.residentClusters = size_t(options.resident);
+  machine.trace = trace;
   if (options.maxInstructions) {
     machine.maxInstructions = uint64_t(*options.maxInstructions);
   }
@@ -196,8 +201,8 @@ static std::string writeOutputs(const Options &options, State &state) {
   return "";
 }
 
-static int emulate(const Options &options, const Code &code,
-                   Manifest &manifest) {
+static int emulate(const Options &options, const Code &code, Manifest &manifest,
+                   Trace *trace) {
   State initial;
   std::string error = options.attention.lengths
                           ? bindAttention(options, manifest, initial)
@@ -224,7 +229,8 @@ static int emulate(const Options &options, const Code &code,
   do {
     state = initial;
     sim::Report report;
-    error = runOnce(options, code, manifest, state, *schedule, report, steps);
+    error = runOnce(options, code, manifest, state, *schedule, report, steps,
+                    trace);
     if (!error.empty()) {
       return fail(error);
     }
@@ -294,5 +300,16 @@ int main(int argc, char **argv) {
       return fail(error);
     }
   }
-  return emulate(options, *code, manifest);
+  Trace trace;
+  bool traces = !options.trace.empty();
+  int result = emulate(options, *code, manifest, traces ? &trace : nullptr);
+  if (traces && result != kBadUsage) {
+    std::FILE *file = std::fopen(options.trace.c_str(), "w");
+    if (!file) {
+      return fail("expected to write '" + options.trace + "', but could not");
+    }
+    std::fputs(trace.finish().c_str(), file);
+    std::fclose(file);
+  }
+  return result;
 }

@@ -126,6 +126,9 @@ enum class Special : uint32_t {
   Count
 };
 
+/// The special register called `%tid.x`; Count if there is none.
+Special findSpecial(llvm::StringRef name);
+
 // Generic addresses (PTX ISA 5.1): windows of the other state spaces in it.
 constexpr uint64_t kSharedWindow = uint64_t(0x7f) << 40;
 constexpr uint64_t kParameterWindow = uint64_t(0x7e) << 40;

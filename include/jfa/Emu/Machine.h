@@ -20,6 +20,7 @@
 #define JFA_EMU_MACHINE_H
 
 #include "jfa/Emu/Code.h"
+#include "jfa/Emu/TensorMemory.h"
 #include "jfa/Sim/Barrier.h"
 #include "jfa/Sim/Memory.h"
 
@@ -40,9 +41,14 @@ using sim::Fault;
 using sim::Knowledge;
 using sim::Note;
 
+class ClusterQueue;
 class Machine;
+class Trace;
 
 enum class Numerics { Fast, Exact };
+/// Whether what hardware does in order counts as ordered, or only what the ISA
+/// promises.
+enum class Fences { Hardware, Strict };
 
 /// An array in global memory, at an address.
 struct GlobalBuffer {
@@ -82,16 +88,25 @@ struct AsyncWork {
 
   bool isDone() const { return done == stages.size(); }
   /// Work of one queue passes each stage in order.
-  bool isReady() const { return !previous || previous->done > done; }
+  bool isReady() const {
+    return !previous ||
+           (startsLast ? previous->isDone() : previous->done > done);
+  }
 
   uint64_t number = 0;
   uint32_t warp = 0, lane = 0, line = 0;
   Epoch epoch, globalEpoch;
-  /// What its issuer knew.
-  Knowledge knowledge;
+  /// What its issuer knew, and what of that holds for tensor memory.
+  Knowledge knowledge, tensorKnowledge;
   llvm::SmallVector<Stage, 2> stages;
   unsigned done = 0;
   std::shared_ptr<AsyncWork> previous;
+  /// Whether it begins when the previous work has ended.
+  bool startsLast = false;
+  /// Whether its agent remains that of its queue.
+  bool keepsAgent = false;
+  /// The step in which it was issued.
+  uint64_t issuedAt = 0;
 };
 using AsyncWorkRef = std::shared_ptr<AsyncWork>;
 
@@ -118,6 +133,8 @@ struct Fragment {
   std::unique_ptr<Condition> waiting;
   /// Of `bar.warp.sync` and its like: the lanes that it waits for.
   uint32_t warpMask = 0;
+  /// The step since which it waits.
+  uint64_t waitsSince = 0;
 };
 
 /// A matrix product of a warp, or a group of them.
@@ -140,13 +157,29 @@ struct BulkGroup {
   std::vector<AsyncWorkRef> work;
 };
 
+/// What a thread has made the tensor cores do, in order (PTX ISA 9.7.16.6).
+struct TensorQueue {
+  AsyncWorkRef last;
+  /// Whether that is no product.
+  bool isLastCopy = false;
+  /// The ends of all of it, and what went before.
+  Knowledge ends;
+  /// The agents of what follows each other, and their time.
+  std::map<uint64_t, Epoch> chains;
+};
+
+enum class TensorAccess { Read, Write, ReadWrite };
+
 struct Cta {
   std::vector<uint8_t> bytes;
   sim::History history;
+  TensorMemory tensor;
   std::map<uint32_t, LiveBarrier> barriers;
   std::array<sim::NamedBarrier, 16> named;
   uint32_t rank = 0;
   std::array<uint32_t, 3> id = {0, 0, 0};
+  /// Whether it has learned that no cluster is left to be cancelled.
+  bool hasSeenLast = false;
   /// Registers that nobody owns.
   int64_t freeRegisters = 0;
   /// For each warpgroup, the products its warps have to agree on.
@@ -231,6 +264,13 @@ public:
   uint64_t clusterPhase = 0;
   bool clusterArrived = false, clusterHasToWait = false;
 
+  // Tensor memory: loads and stores in flight, queues by lane, what the last
+  // fence has made known to what follows, and what the next one will publish.
+  std::vector<AsyncWorkRef> tensorLoads, tensorStores;
+  std::vector<uint32_t> tensorRegisters;
+  std::map<unsigned, TensorQueue> tensorQueues;
+  sim::Clock tensorVisible, tensorUnpublished;
+
 private:
   enum class Outcome { Next, Retry, Wait, Gather };
 
@@ -263,8 +303,15 @@ struct LaunchShape {
 
 struct MachineOptions {
   Numerics numerics = Numerics::Fast;
+  Fences fences = Fences::Hardware;
+  /// Clusters that run from the beginning, so that none can cancel them.
+  size_t residentClusters = 1;
   /// After so many instructions of warps a cluster is taken for endless.
   uint64_t maxInstructions = uint64_t(1) << 30;
+  /// Clusters that have not been launched yet; may be null.
+  ClusterQueue *queue = nullptr;
+  /// What to write down of a run; may be null.
+  Trace *trace = nullptr;
 };
 
 class Machine {
@@ -277,6 +324,8 @@ public:
 
   void run(sim::Schedule &schedule);
   uint64_t getSteps() const { return steps; }
+  /// A fragment of a warp has waited at `line` since step `since`.
+  void traceWait(const Warp &warp, uint32_t line, uint64_t since);
   void countInstructions(uint64_t count) { executed += count; }
 
   // What instructions use.
@@ -287,6 +336,14 @@ public:
   /// One by asynchronous work.
   bool access(AsyncWork &work, const Place &place, int64_t size, bool isWrite,
               bool isReduction = false);
+  /// An access to tensor memory; false, with a finding, if it is not allocated.
+  bool accessTensor(AsyncWork &work, Cta &cta, const TensorCells &cells,
+                    TensorAccess how);
+  /// Cells are freed: who uses them must have ended. They begin anew.
+  void releaseTensor(Warp &warp, Cta &cta, const TensorCells &cells);
+  Epoch getCompletion(Epoch epoch) const;
+  /// The other CTA of a pair (PTX ISA 9.7.16.5.1), or null.
+  Cta *findPeer(const Cta &cta);
   /// Notes which elements of an array have values now.
   void markWritten(const Place &place, int64_t size);
   /// The mbarrier at an address, for someone at `line` who knows `knowledge`.
@@ -300,6 +357,8 @@ public:
                      llvm::ArrayRef<AsyncWork::Stage> stages);
   /// An agent for a copy that nothing orders after others.
   Epoch makeCopyEpoch(const AsyncWorkRef &work);
+  /// The next moment of a queue, or the first of one with an agent of its own.
+  Epoch continueChain(const AsyncWorkRef &work, Epoch last);
   void fault(Fault kind, uint32_t line, const std::string &text,
              std::vector<Note> notes = {});
   uint32_t getNumWarps() const { return uint32_t(warps.size()); }
@@ -328,8 +387,12 @@ private:
   void checkRemoteAtEnd();
   void reportDeadlock();
   void step(size_t inFlightIndex);
+  std::string getName(uint32_t line) const;
   void record(const Access &access, const Knowledge &knowledge,
               const Place &place, int64_t size);
+  void recordTensor(Cta &cta, const TensorCells &cells, const Access &access,
+                    const Knowledge &visible, const Knowledge &happened);
+  void checkTensorEnd();
 
   sim::Report &report;
   std::vector<AsyncWorkRef> inFlight;
@@ -348,6 +411,9 @@ void forEachLane(uint32_t lanes, Visit visit) {
 }
 
 std::string toHex(uint64_t value);
+/// Coordinates of number `number` in a box of extents `of`.
+std::array<uint32_t, 3> unflatten(uint32_t number,
+                                  const std::array<uint32_t, 3> &of);
 
 } // namespace mlir::jfa::emu
 

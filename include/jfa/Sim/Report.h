@@ -43,7 +43,8 @@ enum class Fault {
   Misaligned,
   Convergence,
   RegisterInFlight,
-  Illegal
+  Illegal,
+  Leak
 };
 
 /// The name of a kind of fault in messages and tests: `data race`.

@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Collects what happens in a run as Chrome trace events, which Perfetto reads.
-// Time is the number of the schedule's step.
+// Collects what happens in a run, in a timeline.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,12 +13,11 @@
 #define JFA_SIM_TRACE_H
 
 #include "jfa/Sim/Machine.h"
-
-#include <string>
+#include "jfa/Sim/Timeline.h"
 
 namespace mlir::jfa::sim {
 
-class Trace {
+class Trace : public Timeline {
 public:
   void beginWait(const Task &task, uint64_t step);
   void endWait(const Task &task, uint64_t step);
@@ -27,17 +25,6 @@ public:
   /// An operation in flight from one step to another.
   void span(const AsyncOp &op, const std::string &what, uint64_t begin,
             uint64_t end);
-
-  /// The first of the cluster that runs.
-  uint32_t firstCta = 0;
-  /// The JSON of all events.
-  std::string finish() const { return "{\"traceEvents\":[" + events + "]}\n"; }
-
-private:
-  void add(const std::string &name, char phase, uint64_t step, uint32_t rank,
-           uint32_t thread, const std::string &more = "");
-
-  std::string events;
 };
 
 } // namespace mlir::jfa::sim

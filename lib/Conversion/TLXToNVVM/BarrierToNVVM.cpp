@@ -7,6 +7,7 @@
 
 #include "InlinePTX.h"
 #include "LoweringPattern.h"
+#include "RegisterPressure.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -183,8 +184,16 @@ struct RingLowering : public LoweringPattern<RingOp> {
   Replacement lower(RingOp op, Adaptor adaptor,
                     LoweringBuilder &b) const override {
     int64_t stages = *op.getStages().getConstant();
-    Value slot = b.remConstant(adaptor.getCount(), stages);
-    Value phase = b.remConstant(b.divConstant(adaptor.getCount(), stages), 2);
+    Value count = adaptor.getCount();
+    if (op->hasAttr(kShortOfRegisters)) {
+      // The count is the same in all threads; ptxas keeps what follows from it,
+      // addresses and descriptors, in uniform registers once it knows that.
+      count = b.create<NVVM::ShflOp>(b.builder.getI32Type(), b.i32(-1), count,
+                                     b.i32(0), b.i32(31), NVVM::ShflKind::idx,
+                                     UnitAttr());
+    }
+    Value slot = b.remConstant(count, stages);
+    Value phase = b.remConstant(b.divConstant(count, stages), 2);
     return SmallVector<Value>{slot, phase};
   }
 };

@@ -117,6 +117,34 @@ struct TruncFLowering
   }
 };
 
+/// Packed pairs of bf16 to f32: a bf16 is the upper half of its f32. The
+/// instruction that converts (`cvt.f32.bf16`) runs at an eighth of the rate.
+struct ExtFLowering
+    : public LoweringPattern<arith::ExtFOp, TileAdaptor<arith::ExtFOp>> {
+  using LoweringPattern::LoweringPattern;
+
+  Replacement lower(arith::ExtFOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
+    auto source = dyn_cast<RankedTensorType>(op.getIn().getType());
+    auto result = dyn_cast<RankedTensorType>(op.getType());
+    if (!source || !source.getElementType().isBF16() || !isPacked(source) ||
+        !result.getElementType().isF32()) {
+      return failure(); // Not packed pairs of bf16 to f32.
+    }
+    SmallVector<Value> scalars;
+    for (Value pair : adaptor.getIn()) {
+      Value bits = b.create<LLVM::BitcastOp>(b.builder.getI32Type(), pair);
+      Value first = b.create<arith::ShLIOp>(bits, b.i32(16));
+      Value second = b.create<arith::AndIOp>(bits, b.i32(-0x10000));
+      for (Value half : {first, second}) {
+        scalars.push_back(
+            b.create<LLVM::BitcastOp>(b.builder.getF32Type(), half));
+      }
+    }
+    return scalars;
+  }
+};
+
 struct Log2Lowering
     : public LoweringPattern<math::Log2Op, TileAdaptor<math::Log2Op>> {
   using LoweringPattern::LoweringPattern;
@@ -140,6 +168,6 @@ void tlx::populateElementwiseToNVVMPatterns(const TLXTypeConverter &converter,
                                             RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<ElementwiseLowering>(converter, context);
-  patterns.add<ConstantLowering, TruncFLowering, Log2Lowering>(
+  patterns.add<ConstantLowering, TruncFLowering, ExtFLowering, Log2Lowering>(
       converter, context, /*benefit=*/2);
 }

@@ -13,6 +13,7 @@
 
 #include "InlinePTX.h"
 #include "LoweringPattern.h"
+#include "RegisterPressure.h"
 #include "SharedOperands.h"
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
@@ -26,7 +27,31 @@ using namespace mlir::jfa::tlx;
 /// Rows of one instruction, and elements of K for 16-bit operands.
 static constexpr int64_t kRows = 64, kDepth = 16;
 
+/// Marks the products and rings of `task` if the products of one of its blocks
+/// have many accumulators.
+static void markShortage(AsyncTaskOp task) {
+  DenseMap<Block *, int64_t> accumulators;
+  int64_t threads = task.getNumWarps() * 32;
+  bool isShort = false;
+  task.walk([&](AsyncDotOp dot) {
+    int64_t elements = dot.getResult().getType().getTile().getNumElements();
+    int64_t &sum = accumulators[dot->getBlock()];
+    sum += elements / threads;
+    isShort |= sum > kManyAccumulators;
+  });
+  if (!isShort) {
+    return;
+  }
+  task.walk([](Operation *op) {
+    if (isa<AsyncDotOp, RingOp>(op)) {
+      op->setDiscardableAttr(kShortOfRegisters,
+                             UnitAttr::get(op->getContext()));
+    }
+  });
+}
+
 void tlx::prepareDots(KernelOp kernel) {
+  kernel.walk([](AsyncTaskOp task) { markShortage(task); });
   kernel.walk([](AsyncDotWaitOp wait) {
     SmallVector<Value> kept = llvm::to_vector(wait.getKept());
     for (Value product : wait.getProducts()) {
@@ -58,10 +83,14 @@ FailureOr<SharedOperand> tlx::getSharedOperand(AsyncDotOp op, MemDescType type,
   return SharedOperand{*layout, kIsLast != type.getTransposed()};
 }
 
-Value tlx::buildDescriptor(LoweringBuilder &b, int64_t fixedBits,
-                           Value address) {
+Value tlx::buildDescriptor(LoweringBuilder &b, int64_t fixedBits, Value address,
+                           bool isHalf) {
   Value window = b.create<arith::AndIOp>(address, b.i32(0x3FFFF));
   Value units = b.create<arith::ShRUIOp>(window, b.i32(4));
+  if (isHalf) {
+    auto fixed = static_cast<uint32_t>(fixedBits);
+    return b.create<arith::OrIOp>(units, b.i32(static_cast<int32_t>(fixed)));
+  }
   Value low = b.create<arith::ExtUIOp>(b.builder.getI64Type(), units);
   return b.create<arith::OrIOp>(low, b.i64(fixedBits));
 }
@@ -70,6 +99,21 @@ Value tlx::advanceDescriptor(LoweringBuilder &b, Value descriptor,
                              int64_t bytes) {
   return bytes == 0 ? descriptor
                     : b.create<arith::AddIOp>(descriptor, b.i64(bytes >> 4));
+}
+
+/// The descriptor `bytes` further on than `descriptor`, or than the one that it
+/// is the lower half of: no sum within shared memory carries out of the
+/// address, so that one addition of 32 bits will do.
+static Value advance(LoweringBuilder &b, const SharedOperand &operand,
+                     Value descriptor, int64_t bytes) {
+  if (descriptor.getType().isInteger(64)) {
+    return advanceDescriptor(b, descriptor, bytes);
+  }
+  Value low = b.create<arith::ExtUIOp>(b.builder.getI64Type(),
+                                       b.addConstant(descriptor, bytes >> 4));
+  auto high = static_cast<int64_t>(
+      static_cast<uint64_t>(operand.getFixedBits()) & ~uint64_t(0xFFFFFFFF));
+  return b.create<arith::OrIOp>(low, b.i64(high));
 }
 
 //===----------------------------------------------------------------------===//
@@ -83,7 +127,8 @@ public:
   DotBuilder(LoweringBuilder &b, AsyncDotOp op, const TaskThreads &task)
       : b(b), op(op), task(task),
         shape(op.getResult().getType().getTile().getShape()),
-        depth(getDepth(op)) {}
+        depth(getDepth(op)),
+        isShortOfRegisters(op->hasAttr(kShortOfRegisters)) {}
 
   /// Instructions along M that one warpgroup issues.
   int64_t getNumSteps() const {
@@ -97,7 +142,8 @@ public:
       return failure();
     }
     rhs = *right;
-    rhsDescriptor = buildDescriptor(b, rhs.getFixedBits(), bAddress);
+    rhsDescriptor =
+        buildDescriptor(b, rhs.getFixedBits(), bAddress, isShortOfRegisters);
     registers = llvm::to_vector(aRegisters);
     auto aType = dyn_cast<MemDescType>(op.getA().getType());
     if (!aType) {
@@ -118,7 +164,7 @@ public:
       aAddress =
           b.add(aAddress, b.mulConstant(group, lhs->getOffset(kRows, 0)));
     }
-    lhsDescriptor = buildDescriptor(b, lhs->getFixedBits(), aAddress);
+    lhsDescriptor = buildDescriptor(b, *lhs, aAddress, isShortOfRegisters);
     return success();
   }
 
@@ -132,7 +178,8 @@ public:
     dot.transposeB = !rhs.kMajor;
     for (int64_t k = 0; k < depth; k += kDepth) {
       dot.bDescriptors.push_back(
-          advanceDescriptor(b, rhsDescriptor, rhs.getOffset(0, k)));
+    lhsDescriptor =
+        buildDescriptor(b, lhs->getFixedBits(), aAddress, isShortOfRegisters);
     }
     if (lhs) {
       addShared(dot, step);
@@ -159,7 +206,7 @@ private:
     int64_t row = step * task.threadsPerReplica / 128 * kRows;
     for (int64_t k = 0; k < depth; k += kDepth) {
       dot.aDescriptors.push_back(
-          advanceDescriptor(b, lhsDescriptor, lhs->getOffset(row, k)));
+          advance(b, *lhs, lhsDescriptor, lhs->getOffset(row, k)));
     }
   }
 
@@ -170,6 +217,7 @@ private:
   int64_t depth;
   SharedOperand rhs;
   std::optional<SharedOperand> lhs;
+  bool isShortOfRegisters;
   Value lhsDescriptor, rhsDescriptor;
   SmallVector<Value> registers;
 };

@@ -22,6 +22,16 @@ tlx.kernel @ops(%p: !tlx.ptr<bf16>, %q: !tlx.ptr<f16>, %x: f32) {
       %e = math.exp2 %l fastmath<afn> : tensor<64xf32, #pairs>
       // CHECK: nvvm.convert.f32x2.to.bf16x2 %[[HI:.+]], %[[LO:.+]] : vector<2xbf16>
       %b = arith.truncf %e : tensor<64xf32, #pairs> to tensor<64xbf16, #pairs>
+      // A bf16 is the upper half of its f32.
+      // CHECK: %[[PAIR:.+]] = llvm.bitcast %{{.+}} : vector<2xbf16> to i32
+      // CHECK: arith.shli %[[PAIR]],
+      // CHECK: arith.andi %[[PAIR]],
+      // CHECK-NOT: arith.extf
+      // CHECK-COUNT-2: arith.negf
+      %w = arith.extf %b : tensor<64xbf16, #pairs> to tensor<64xf32, #pairs>
+      %n = arith.negf %w : tensor<64xf32, #pairs>
+      %wide = arith.truncf %n : tensor<64xf32, #pairs> to tensor<64xbf16, #pairs>
+      tlx.global_store %wide, %p[%i] : tensor<64xbf16, #pairs>, !tlx.ptr<bf16>, tensor<64xi32, #pairs>
       // CHECK: nvvm.convert.f32x2.to.f16x2 %[[HI]], %[[LO]] : vector<2xf16>
       %h = arith.truncf %e : tensor<64xf32, #pairs> to tensor<64xf16, #pairs>
       // CHECK-COUNT-2: llvm.store %{{.+}} : bf16, !llvm.ptr<1>

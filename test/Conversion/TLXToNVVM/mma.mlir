@@ -126,3 +126,29 @@ tlx.kernel @two_warpgroups() {
     }
   }
 }
+
+// Where accumulators leave few registers (192 of 255 here), ring counts are made
+// uniform and descriptors are added to in their lower half.
+// CHECK-LABEL: llvm.func @short_of_registers(
+// CHECK-SAME:    %[[COUNT:[^:]+]]: i32
+// CHECK-DAG:     %[[HIGH:.+]] = arith.constant 4611686293305294848 : i64
+// CHECK-DAG:     %[[STEP1:.+]] = arith.constant 2 : i32
+// CHECK:         nvvm.shfl.sync {{ ?}}idx %{{.+}}, %[[COUNT]],
+// CHECK:         %[[STEP:.+]] = arith.addi %{{.+}}, %[[STEP1]] : i32
+// CHECK:         %[[LOW:.+]] = arith.extui %[[STEP]] : i32 to i64
+// CHECK:         arith.ori %[[LOW]], %[[HIGH]]
+tlx.kernel @short_of_registers(%count: i32) {
+  %q = tlx.local_alloc at 0 : !tlx.memdesc<[64, 64], bf16>
+  %k = tlx.local_alloc at 8192 : !tlx.memdesc<[2, 256, 64], bf16>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      %slot, %phase = tlx.ring %count stages(2) : i32
+      %tile = tlx.local_view %k[%slot] : !tlx.memdesc<[2, 256, 64], bf16> -> !tlx.memdesc<[256, 64], bf16>
+      %t = tlx.local_trans %tile : !tlx.memdesc<[256, 64], bf16> -> !tlx.memdesc<[64, 256], bf16, transposed>
+      %s = tlx.async_dot %q, %t : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 256], bf16, transposed> -> tensor<64x256xf32>
+      %r = tlx.async_dot %q, %q : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xf32>
+      %u = tlx.async_dot %q, %q : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xf32>
+      %done:3 = tlx.async_dot_wait %s, %r, %u pending(0) : tensor<64x256xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+    }
+  }
+}

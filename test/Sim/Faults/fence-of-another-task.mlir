@@ -1,7 +1,8 @@
 // RUN: jfa-sim %s -D BUG=false --arg o=none:64x64 --fences=as-written
 // RUN: %exits 2 jfa-sim %s -D BUG=true --arg o=none:64x64 --fences=as-written 2>&1 | FileCheck %s
 //
-// A fence by the task that copies, not by the one that has written.
+// The task that copies fences for the one that has written, but before it has
+// learnt of the write.
 //
 // CHECK: error: missing proxy fence: the operation that @copy starts reads %buffer
 // CHECK: note: @write writes it here
@@ -23,16 +24,18 @@ tlx.kernel @k(%o: !map) {
   tlx.async_tasks {
     tlx.async_task @write warps(4) {
       %value = tlx.splat %one : bf16 -> tensor<64x64xbf16>
-      tlx.local_store %value, %buffer : tensor<64x64xbf16>, !tile
+      tlx.local_store %value, %buffer {tlx.unfenced} : tensor<64x64xbf16>, !tile
+      tlx.barrier_arrive %full : !bar
+    }
+    tlx.async_task @copy warps(1) {
+      scf.if %bug {
+        tlx.fence_async_shared
+      }
+      tlx.barrier_wait %full, %c0 : !bar
       scf.if %bug {
       } else {
         tlx.fence_async_shared
       }
-      tlx.barrier_arrive %full : !bar
-    }
-    tlx.async_task @copy warps(1) {
-      tlx.barrier_wait %full, %c0 : !bar
-      tlx.fence_async_shared
       tlx.async_descriptor_store %o[%c0, %c0], %buffer : !map, !tile
       tlx.async_descriptor_store_wait pending(0)
     }

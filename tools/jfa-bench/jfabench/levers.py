@@ -31,6 +31,7 @@ COMPILED = [
     ("keys of a step", "BLOCK_N=96", {"BLOCK_N": "96"}),
     ("depth of the dO ring", "DO_STAGES=1", {"DO_STAGES": "1"}),
     ("buffers of dS", "DS_STAGES=1", {"DS_STAGES": "1"}),
+    ("keys and values shared by two CTAs", "CLUSTER=2", {"CLUSTER": "2"}),
     ("register budgets", "64/208 registers",
      {"LOAD_REGISTERS": "64", "SOFTMAX_REGISTERS": "208"}),
 ]

@@ -29,6 +29,11 @@ using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
+/// On a store whose writes the task that reads them fences itself, with a
+/// tlx.fence_async_shared after the barrier that it waits for (PTX ISA 8.9.5),
+/// which spares the writers one.
+static constexpr StringLiteral kUnfenced = "tlx.unfenced";
+
 //===----------------------------------------------------------------------===//
 // What ops do
 //===----------------------------------------------------------------------===//
@@ -235,7 +240,8 @@ struct FenceAnalysis {
       state = {};
     }
     for (const BufferAccess &access : accesses) {
-      if (access.isWrite && access.proxy == Proxy::Generic) {
+      if (access.isWrite && access.proxy == Proxy::Generic &&
+          !op->hasAttr(kUnfenced)) {
         state.insert(access.buffer->get());
       }
     }

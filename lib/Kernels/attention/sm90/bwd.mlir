@@ -17,17 +17,15 @@
 //   @reduce   2 x 1  each replica adds one piece of dQ to global memory
 //   @compute  2 x 4  each replica owns 64 keys: their rows of S^T, dP^T, dK and dV
 //
-// Everything is computed transposed, so that P^T and dS^T in registers are operands
-// of dV and dK as they are; dS also goes through shared memory, since dQ needs that
-// of all keys. A piece of dQ^T is 64 columns of K by 64 queries: the replicas share
-// the columns (D 128) or the queries (D 64).
+// All is computed transposed, so that P^T and dS^T in registers are operands of dV and
+// dK as they are; dS also goes through shared memory, since dQ needs that of all keys. A
+// piece of dQ^T is 64 columns of K by 64 queries: the replicas share the columns (D 128)
+// or the queries (D 64).
 //
-// A step of @compute, so that the tensor cores always have work queued:
-//     start dP | P, start dV | wait dP, dS to shared memory, start dK | meet the other
-//     replica, start dQ | wait dV | start S of the next step | wait dK | wait dQ and
-//     hand it over | wait S
-// The last step computes S once more and drops it, so that no product is under a
-// branch.
+// A step of @compute, so that the tensor cores always have work queued: start dP | P,
+// start dV | wait dP, dS to shared memory, start dK | meet the other replica, start dQ |
+// wait dV | start S of the next step | wait dK | wait dQ and hand it over | wait S. The
+// last step computes S once more and drops it: no product is under a branch.
 //
 //   barrier   count         arrives               waits      phase completes when
 //   k_full    1             @load (bytes of K)    @compute   a tile's keys are there
@@ -41,9 +39,10 @@
 //   named 2,3 160 threads   @compute              @reduce    a piece of dQ is there
 //   named 4,5 160 threads   @reduce               @compute   its buffer may be written
 //
-//   shared memory, D 128: K 32 K, V 32 K, Q 32 K, dO 32 K, dS 32 K, dQ 32 K, dK and dV 32 K
-//   registers, D 128: dK 64, dV 64, S or dP or dQ 32 each, P and dS 16 each, of 240
+//   shared memory, D 128: K, V, Q, dO, dS, dQ, and dK or dV 32 K each
+//   registers, D 128: dK 64, dV 64, S, dP and dQ 32, P and dS 16, of 240
 //
+// Blocks of queries come in descending order, so that those on the diagonal come last.
 // Hidden scores are -inf: keys past the end or, if causal, after the query. Queries
 // past the end read LSE = +inf, so that their P is 0.
 
@@ -53,8 +52,7 @@
 !dq_tensor = !tlx.tensormap<[64, 1, 64], f32, ragged>
 !rows_tensor = !tlx.tensormap<[1, BLOCK_M], f32>
 
-!q_buffers = !tlx.memdesc<[Q_STAGES, BLOCK_M, HEAD_DIM], ELEMENT>
-!do_buffers = !tlx.memdesc<[DO_STAGES, BLOCK_M, HEAD_DIM], ELEMENT>
+!q_buffers = !tlx.memdesc<[STAGES, BLOCK_M, HEAD_DIM], ELEMENT>
 !q_buffer = !tlx.memdesc<[BLOCK_M, HEAD_DIM], ELEMENT>
 !qt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_M], ELEMENT, transposed>
 !kv_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM], ELEMENT>
@@ -72,12 +70,10 @@
 !dqt_buffer = !tlx.memdesc<[64, 64], f32, transposed>
 !dkv_buffers = !tlx.memdesc<[2, 64, HEAD_DIM], ELEMENT>
 !dkv_buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
-!lse_buffers = !tlx.memdesc<[Q_STAGES, BLOCK_M], f32>
-!delta_buffers = !tlx.memdesc<[DO_STAGES, BLOCK_M], f32>
+!rows_buffers = !tlx.memdesc<[STAGES, BLOCK_M], f32>
 !rows_buffer = !tlx.memdesc<[BLOCK_M], f32>
 !one = !tlx.mbarrier<[1]>
-!q_ring = !tlx.mbarrier<[Q_STAGES]>
-!do_ring = !tlx.mbarrier<[DO_STAGES]>
+!ring = !tlx.mbarrier<[STAGES]>
 
 !scores = tensor<64x?xf32, #tlx.dims<[64, BLOCK_M], ELEMENT>>
 !hidden = tensor<64x?xi1, #tlx.dims<[64, BLOCK_M], ELEMENT>>
@@ -89,11 +85,13 @@
 
 // A work item: the sequence, first key row and KV head of a tile, and where they
 // lie. Items are four 32-bit integers; the host deals them to the CTAs. The rows of
-// LSE and delta are padded: each sequence begins at a multiple of 128.
+// LSE and delta are padded: each sequence begins at a multiple of 128. Last come the
+// first query of the blocks of queries that see the tile, and how many there are.
 func.func private @decode(
     %item: i32, %items: !tlx.ptr<i32>, %q_offsets: !tlx.ptr<i32>,
     %k_offsets: !tlx.ptr<i32>, %q_length: i32, %k_length: i32, %jagged: i1,
-    %broadcast_query: i1) -> (i32, i32, i32, i32, i32, i32, i32, i32) {
+    %broadcast_query: i1, %block_m: i32, %causal: i1)
+    -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c2 = arith.constant 2 : i32
@@ -132,25 +130,20 @@ func.func private @decode(
   %block = arith.divui %o_start, %c128 : i32
   %padded_block = arith.addi %block, %sequence : i32
   %padded = arith.muli %padded_block, %c128 : i32
-  return %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len, %padded
-      : i32, i32, i32, i32, i32, i32, i32, i32
-}
-
-// The first query of the first block that sees a tile's keys.
-func.func private @first_query(%key: i32, %q_len: i32, %k_len: i32, %block_m: i32,
-                               %causal: i1) -> i32 {
-  %c0 = arith.constant 0 : i32
   %first = scf.if %causal -> i32 {
     %shift = arith.subi %k_len, %q_len : i32
-    %sees = arith.subi %key, %shift : i32
+    %sees = arith.subi %row, %shift : i32
     %positive = arith.maxsi %sees, %c0 : i32
-    %block = arith.divui %positive, %block_m : i32
-    %begin = arith.muli %block, %block_m : i32
-    scf.yield %begin : i32
+    %query_block = arith.divui %positive, %block_m : i32
+    %first_of_block = arith.muli %query_block, %block_m : i32
+    scf.yield %first_of_block : i32
   } else {
     scf.yield %c0 : i32
   }
-  return %first : i32
+  %queries = arith.subi %q_len, %first : i32
+  %blocks = arith.ceildivui %queries, %block_m : i32
+  return %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len, %padded, %first,
+      %blocks : i32, i32, i32, i32, i32, i32, i32, i32, i32, i32
 }
 
 tlx.kernel @attention_bwd(
@@ -172,8 +165,7 @@ tlx.kernel @attention_bwd(
   // How it is computed.
   %block_m = tlx.param BLOCK_M = 64 in [64, 128] : i32
   tlx.param BLOCK_N = 128 in [128] : i32
-  tlx.param Q_STAGES = 2 from 1 to 4 : i32
-  tlx.param DO_STAGES = 2 from 1 to 4 : i32
+  tlx.param STAGES = 2 from 1 to 4 : i32
   tlx.param DS_STAGES = 2 from 1 to 2 : i32
   // Whether dS takes P as it was rounded for dV, so that its fp32 values need no
   // registers while dP is in flight.
@@ -197,33 +189,32 @@ tlx.kernel @attention_bwd(
   %k_smem = tlx.local_alloc : !kv_buffer
   %v_smem = tlx.local_alloc : !kv_buffer
   %q_smem = tlx.local_alloc : !q_buffers
-  %do_smem = tlx.local_alloc : !do_buffers
+  %do_smem = tlx.local_alloc : !q_buffers
   %ds_smem = tlx.local_alloc : !ds_buffers
   %dq_smem = tlx.local_alloc : !dq_buffers
   %dkv_smem = tlx.local_alloc : !dkv_buffers
-  %lse_smem = tlx.local_alloc : !lse_buffers
-  %delta_smem = tlx.local_alloc : !delta_buffers
+  %lse_smem = tlx.local_alloc : !rows_buffers
+  %delta_smem = tlx.local_alloc : !rows_buffers
   %k_full = tlx.alloc_barriers arrivals(1) : !one
   %v_full = tlx.alloc_barriers arrivals(1) : !one
   %kv_empty = tlx.alloc_barriers arrivals(2) : !one
-  %q_full = tlx.alloc_barriers arrivals(1) : !q_ring
-  %q_empty = tlx.alloc_barriers arrivals(2) : !q_ring
-  %do_full = tlx.alloc_barriers arrivals(1) : !do_ring
-  %do_empty = tlx.alloc_barriers arrivals(2) : !do_ring
+  %q_full = tlx.alloc_barriers arrivals(1) : !ring
+  %q_empty = tlx.alloc_barriers arrivals(2) : !ring
+  %do_full = tlx.alloc_barriers arrivals(1) : !ring
+  %do_empty = tlx.alloc_barriers arrivals(2) : !ring
 
   tlx.async_tasks {
     // `count` runs over all steps that this CTA takes, `tile` over its tiles.
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
       %end:2 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
-        %at:8 = func.call @decode(
+        %at:10 = func.call @decode(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32)
-        %first = func.call @first_query(%at#1, %at#3, %at#6, %block_m, %causal)
-            : (i32, i32, i32, i32, i1) -> i32
-        %has_queries = arith.cmpi sgt, %at#3, %c0 : i32
-        %next:2 = scf.if %has_queries -> (i32, i32) {
+            %broadcast_query, %block_m, %causal)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
+            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
+        %has_queries = arith.cmpi sgt, %at#9, %c0 : i32
+        %next_count = scf.if %has_queries -> (i32) {
           %kv_slot, %kv_phase = tlx.ring %tile stages(1) : i32
           tlx.barrier_wait %kv_empty, %kv_phase producer : !one
           tlx.barrier_expect_bytes %k_full, %k_smem : !one, !kv_buffer
@@ -237,43 +228,45 @@ tlx.kernel @attention_bwd(
           %end_head = arith.addi %first_head, %heads_per_group : i32
           %loaded = scf.for %head = %first_head to %end_head step %c1
               iter_args(%count_h = %count) -> (i32) : i32 {
-            %of_head = scf.for %row = %first to %at#3 step %block_m
+            %of_head = scf.for %j = %c0 to %at#9 step %c1
                 iter_args(%n = %count_h) -> (i32) : i32 {
+              %j1 = arith.addi %j, %c1 : i32
+              %after = arith.subi %at#9, %j1 : i32
+              %distance = arith.muli %after, %block_m : i32
+              %row = arith.addi %at#8, %distance : i32
               %padded_row = arith.addi %at#7, %row : i32
-              %slot, %phase = tlx.ring %n stages(Q_STAGES) : i32
+              %slot, %phase = tlx.ring %n stages(STAGES) : i32
               %q_tile = tlx.local_view %q_smem[%slot] : !q_buffers -> !q_buffer
-              %lse_rows = tlx.local_view %lse_smem[%slot] : !lse_buffers -> !rows_buffer
-              tlx.barrier_wait %q_empty[%slot], %phase producer : !q_ring
+              %lse_rows = tlx.local_view %lse_smem[%slot] : !rows_buffers -> !rows_buffer
+              tlx.barrier_wait %q_empty[%slot], %phase producer : !ring
               tlx.barrier_expect_bytes %q_full[%slot], %q_tile, %lse_rows
-                  : !q_ring, !q_buffer, !rows_buffer
+                  : !ring, !q_buffer, !rows_buffer
               tlx.async_descriptor_load %q[%row, %head, %c0] segment(%at#2, %at#3),
-                  %q_tile signal %q_full[%slot] : !q_tensor, !q_buffer, !q_ring
+                  %q_tile signal %q_full[%slot] : !q_tensor, !q_buffer, !ring
               tlx.async_descriptor_load %lse_log2[%head, %padded_row],
-                  %lse_rows signal %q_full[%slot] : !rows_tensor, !rows_buffer, !q_ring
+                  %lse_rows signal %q_full[%slot] : !rows_tensor, !rows_buffer, !ring
 
-              %do_slot, %do_phase = tlx.ring %n stages(DO_STAGES) : i32
-              %do_tile = tlx.local_view %do_smem[%do_slot] : !do_buffers -> !q_buffer
-              %delta_rows = tlx.local_view %delta_smem[%do_slot]
-                  : !delta_buffers -> !rows_buffer
-              tlx.barrier_wait %do_empty[%do_slot], %do_phase producer : !do_ring
-              tlx.barrier_expect_bytes %do_full[%do_slot], %do_tile, %delta_rows
-                  : !do_ring, !q_buffer, !rows_buffer
+              %do_tile = tlx.local_view %do_smem[%slot] : !q_buffers -> !q_buffer
+              %delta_rows = tlx.local_view %delta_smem[%slot] : !rows_buffers -> !rows_buffer
+              tlx.barrier_wait %do_empty[%slot], %phase producer : !ring
+              tlx.barrier_expect_bytes %do_full[%slot], %do_tile, %delta_rows
+                  : !ring, !q_buffer, !rows_buffer
               tlx.async_descriptor_load %do[%row, %head, %c0] segment(%at#4, %at#3),
-                  %do_tile signal %do_full[%do_slot] : !q_tensor, !q_buffer, !do_ring
-              tlx.async_descriptor_load %delta[%head, %padded_row],
-                  %delta_rows signal %do_full[%do_slot]
-                  : !rows_tensor, !rows_buffer, !do_ring
+                  %do_tile signal %do_full[%slot] : !q_tensor, !q_buffer, !ring
+              tlx.async_descriptor_load %delta[%head, %padded_row], %delta_rows
+                  signal %do_full[%slot] : !rows_tensor, !rows_buffer, !ring
               %n1 = arith.addi %n, %c1 : i32
               scf.yield %n1 : i32
             }
             scf.yield %of_head : i32
           }
-          %next_tile = arith.addi %tile, %c1 : i32
-          scf.yield %loaded, %next_tile : i32, i32
+          scf.yield %loaded : i32
         } else {
-          scf.yield %count, %tile : i32, i32
+          scf.yield %count : i32
         }
-        scf.yield %next#0, %next#1 : i32, i32
+        %has_loaded = arith.extui %has_queries : i1 to i32
+        %next_tile = arith.addi %tile, %has_loaded : i32
+        scf.yield %next_count, %next_tile : i32, i32
       }
     }
 
@@ -288,18 +281,22 @@ tlx.kernel @attention_bwd(
       %column = arith.muli %replica, %columns : i32
       tlx.named_barrier_arrive %is_free threads(160)
       scf.for %item = %first_item to %end_item step %c1 : i32 {
-        %at:8 = func.call @decode(
+        %at:10 = func.call @decode(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32)
-        %first = func.call @first_query(%at#1, %at#3, %at#6, %block_m, %causal)
-            : (i32, i32, i32, i32, i1) -> i32
+            %broadcast_query, %block_m, %causal)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
+            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
         %first_head = arith.muli %at#0, %heads_per_group : i32
         %end_head = arith.addi %first_head, %heads_per_group : i32
         scf.for %head = %first_head to %end_head step %c1 : i32 {
-          scf.for %block = %first to %at#3 step %block_m : i32 {
+          scf.for %j = %c0 to %at#9 step %c1 : i32 {
+            %j1 = arith.addi %j, %c1 : i32
+            %after = arith.subi %at#9, %j1 : i32
+            %distance = arith.muli %after, %block_m : i32
+            %block = arith.addi %at#8, %distance : i32
             %row = arith.addi %block, %row_in_block : i32
             tlx.named_barrier_wait %is_there threads(160)
+            tlx.fence_async_shared
             tlx.async_descriptor_reduce %dq_acc[%row, %head, %column]
                 segment(%at#2, %at#3), %piece : !dq_tensor, !dq_buffer
             tlx.async_descriptor_store_wait pending(0)
@@ -336,15 +333,12 @@ tlx.kernel @attention_bwd(
 
       %end:2 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
-        %at:8 = func.call @decode(
+        %at:10 = func.call @decode(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32)
-        %first = func.call @first_query(%at#1, %at#3, %at#6, %block_m, %causal)
-            : (i32, i32, i32, i32, i1) -> i32
-        %queries = arith.subi %at#3, %first : i32
-        %blocks = arith.ceildivui %queries, %block_m : i32
-        %steps = arith.muli %blocks, %heads_per_group : i32
+            %broadcast_query, %block_m, %causal)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
+            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
+        %steps = arith.muli %at#9, %heads_per_group : i32
         %count_end = arith.addi %count, %steps : i32
 
         // The keys from this replica's first to the end of the sequence. If causal,
@@ -352,142 +346,150 @@ tlx.kernel @attention_bwd(
         %key_0 = arith.addi %at#1, %first_key : i32
         %left = arith.subi %at#6, %key_0 : i32
         %sees_first = arith.subi %at#3, %left : i32
-        %first_row = arith.subi %first, %sees_first : i32
+        %first_row = arith.subi %at#8, %sees_first : i32
+        // The last blocks are on the diagonal; past the end all keys are hidden.
+        %rows_hidden = arith.subi %c63, %first_row : i32
+        %rows_positive = arith.maxsi %rows_hidden, %c0 : i32
+        %diagonal_blocks = arith.ceildivui %rows_positive, %block_m : i32
+        %before_diagonal = arith.subi %at#9, %diagonal_blocks : i32
+        %first_diagonal = arith.select %causal, %before_diagonal, %at#9 : i32
+        %lacks_keys = arith.cmpi slt, %left, %c64 : i32
+        %first_masked = arith.select %lacks_keys, %c0, %first_diagonal : i32
 
-        %has_queries = arith.cmpi sgt, %at#3, %c0 : i32
-        %dk_sum, %dv_sum, %next_tile = scf.if %has_queries
-            -> (!gradient, !gradient, i32) {
+        %has_queries = arith.cmpi sgt, %at#9, %c0 : i32
+        %dk_sum, %dv_sum = scf.if %has_queries -> (!gradient, !gradient) {
           %kv_slot, %kv_phase = tlx.ring %tile stages(1) : i32
-          %slot0, %phase0 = tlx.ring %count stages(Q_STAGES) : i32
+          %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
           %q0 = tlx.local_view %q_smem[%slot0] : !q_buffers -> !q_buffer
           %q0_t = tlx.local_trans %q0 : !q_buffer -> !qt_buffer
           tlx.barrier_wait %k_full, %kv_phase : !one
-          tlx.barrier_wait %q_full[%slot0], %phase0 : !q_ring
+          tlx.barrier_wait %q_full[%slot0], %phase0 : !ring
           %s0_pending = tlx.async_dot %k_rows, %q0_t : !kv_rows, !qt_buffer -> !scores
           tlx.barrier_wait %v_full, %kv_phase : !one
           %s0 = tlx.async_dot_wait %s0_pending pending(0) : !scores
 
-          %row_end, %dk_last, %dv_last, %s_last = scf.for %n = %count to %count_end step %c1
-              iter_args(%row = %first_row, %dk_in = %no_gradient, %dv_in = %no_gradient,
-                        %s_in = %s0)
-              -> (i32, !gradient, !gradient, !scores) : i32 {
-            %slot, %phase = tlx.ring %n stages(Q_STAGES) : i32
-            %do_slot, %do_phase = tlx.ring %n stages(DO_STAGES) : i32
-            %ds_slot, %ds_phase = tlx.ring %n stages(DS_STAGES) : i32
-            %q_tile = tlx.local_view %q_smem[%slot] : !q_buffers -> !q_buffer
-            %do_tile = tlx.local_view %do_smem[%do_slot] : !do_buffers -> !q_buffer
-            %do_t = tlx.local_trans %do_tile : !q_buffer -> !qt_buffer
-            %lse_rows = tlx.local_view %lse_smem[%slot] : !lse_buffers -> !rows_buffer
-            %delta_rows = tlx.local_view %delta_smem[%do_slot]
-                : !delta_buffers -> !rows_buffer
-            %ds_all = tlx.local_view %ds_smem[%ds_slot] : !ds_buffers -> !ds_buffer
-            %ds_columns = tlx.local_slice %ds_all[%c0, %first_key]
-                : !ds_buffer -> !ds_columns
-            %dst_rows = tlx.local_trans %ds_columns : !ds_columns -> !dst_rows
-            %ds_rows = tlx.local_slice %ds_all[%ds_row, %c0] : !ds_buffer -> !ds_rows
-            %dst_columns = tlx.local_trans %ds_rows : !ds_rows -> !dst_columns
+          %of_group:4 = scf.for %g = %c0 to %heads_per_group step %c1
+              iter_args(%n_g = %count, %dk_g = %no_gradient, %dv_g = %no_gradient,
+                        %s_g = %s0) -> (i32, !gradient, !gradient, !scores) : i32 {
+            %of_head:4 = scf.for %j = %c0 to %at#9 step %c1
+                iter_args(%n = %n_g, %dk_in = %dk_g, %dv_in = %dv_g, %s_in = %s_g)
+                -> (i32, !gradient, !gradient, !scores) : i32 {
+              %slot, %phase = tlx.ring %n stages(STAGES) : i32
+              %ds_slot, %ds_phase = tlx.ring %n stages(DS_STAGES) : i32
+              %q_tile = tlx.local_view %q_smem[%slot] : !q_buffers -> !q_buffer
+              %do_tile = tlx.local_view %do_smem[%slot] : !q_buffers -> !q_buffer
+              %do_t = tlx.local_trans %do_tile : !q_buffer -> !qt_buffer
+              %lse_rows = tlx.local_view %lse_smem[%slot] : !rows_buffers -> !rows_buffer
+              %delta_rows = tlx.local_view %delta_smem[%slot] : !rows_buffers -> !rows_buffer
+              %ds_all = tlx.local_view %ds_smem[%ds_slot] : !ds_buffers -> !ds_buffer
+              %ds_columns = tlx.local_slice %ds_all[%c0, %first_key] : !ds_buffer -> !ds_columns
+              %dst_rows = tlx.local_trans %ds_columns : !ds_columns -> !dst_rows
+              %ds_rows = tlx.local_slice %ds_all[%ds_row, %c0] : !ds_buffer -> !ds_rows
+              %dst_columns = tlx.local_trans %ds_rows : !ds_rows -> !dst_columns
 
-            tlx.barrier_wait %do_full[%do_slot], %do_phase : !do_ring
-            %dp_pending = tlx.async_dot %v_rows, %do_t : !kv_rows, !qt_buffer -> !scores
+              tlx.barrier_wait %do_full[%slot], %phase : !ring
+              %dp_pending = tlx.async_dot %v_rows, %do_t : !kv_rows, !qt_buffer -> !scores
 
-            // A key is hidden from the queries before its limit: if causal, those that
-            // do not see it; past the end, all.
-            %lacks_keys = arith.cmpi slt, %left, %c64 : i32
-            %on_diagonal = arith.cmpi slt, %row, %c63 : i32
-            %hides_any = arith.ori %lacks_keys, %on_diagonal : i1
-            %hides = arith.select %causal, %hides_any, %lacks_keys : i1
-            %s = scf.if %hides -> (!scores) {
-              %limit_0 = arith.subi %c0, %row : i32
-              %limit_begin = tlx.splat %limit_0 : i32 -> tensor<64xi32>
-              %diagonal = arith.addi %limit_begin, %key_in_rows : tensor<64xi32>
-              %none = tlx.splat %c0 : i32 -> tensor<64xi32>
-              %own_limits = arith.select %causal, %diagonal, %none : tensor<64xi32>
-              %keys_left = tlx.splat %left : i32 -> tensor<64xi32>
-              %exists = arith.cmpi slt, %key_in_rows, %keys_left : tensor<64xi32>
-              %all_queries = tlx.splat %block_m : i32 -> tensor<64xi32>
-              %limits = arith.select %exists, %own_limits, %all_queries
-                  : tensor<64xi1>, tensor<64xi32>
-              %hidden = tlx.prefix_mask %limits dim 1 : tensor<64xi32> -> !hidden
-              %masked = arith.select %hidden, %hidden_score, %s_in : !hidden, !scores
-              scf.yield %masked : !scores
-            } else {
-              scf.yield %s_in : !scores
+              // A key is hidden from the queries before its limit: if causal, those that
+              // do not see it; past the end, all.
+              %hides = tlx.in_masked_tail %j from %first_masked : i32
+              %s = scf.if %hides -> (!scores) {
+                %j1 = arith.addi %j, %c1 : i32
+                %after = arith.subi %at#9, %j1 : i32
+                %distance = arith.muli %after, %block_m : i32
+                %row = arith.addi %first_row, %distance : i32
+                %limit_0 = arith.subi %c0, %row : i32
+                %limit_begin = tlx.splat %limit_0 : i32 -> tensor<64xi32>
+                %diagonal = arith.addi %limit_begin, %key_in_rows : tensor<64xi32>
+                %none = tlx.splat %c0 : i32 -> tensor<64xi32>
+                %own_limits = arith.select %causal, %diagonal, %none : tensor<64xi32>
+                %keys_left = tlx.splat %left : i32 -> tensor<64xi32>
+                %exists = arith.cmpi slt, %key_in_rows, %keys_left : tensor<64xi32>
+                %all_queries = tlx.splat %block_m : i32 -> tensor<64xi32>
+                %limits = arith.select %exists, %own_limits, %all_queries
+                    : tensor<64xi1>, tensor<64xi32>
+                %hidden = tlx.prefix_mask %limits dim 1 : tensor<64xi32> -> !hidden
+                %masked = arith.select %hidden, %hidden_score, %s_in : !hidden, !scores
+                scf.yield %masked : !scores
+              } else {
+                scf.yield %s_in : !scores
+              }
+              %lse = tlx.local_load %lse_rows : !rows_buffer -> !rows
+              %lse_r = tlx.expand_dims %lse dim 0 : !rows -> !row
+              %lse_b = tlx.broadcast %lse_r : !row -> !scores
+              %s_scaled = arith.mulf %s, %scales fastmath<contract> : !scores
+              %e = arith.subf %s_scaled, %lse_b fastmath<contract> : !scores
+              %p = math.exp2 %e fastmath<afn> : !scores
+              %p_16 = arith.truncf %p : !scores to !weights
+              %dv_pending = tlx.async_dot %p_16, %do_tile, %dv_in
+                  : !weights, !q_buffer -> !gradient
+
+              %delta_loaded = tlx.local_load %delta_rows : !rows_buffer -> !rows
+              %delta_r = tlx.expand_dims %delta_loaded dim 0 : !rows -> !row
+              %delta_b = tlx.broadcast %delta_r : !row -> !scores
+              %dp = tlx.async_dot_wait %dp_pending pending(1) : !scores
+              %dp_centred = arith.subf %dp, %delta_b : !scores
+              %p_ds = scf.if %rounded_p -> !scores {
+                %p_32 = arith.extf %p_16 : !weights to !scores
+                scf.yield %p_32 : !scores
+              } else {
+                scf.yield %p : !scores
+              }
+              %ds = arith.mulf %p_ds, %dp_centred : !scores
+              %ds_16 = arith.truncf %ds : !scores to !weights
+              tlx.local_store %ds_16, %dst_rows : !weights, !dst_rows
+              %dk_pending = tlx.async_dot %ds_16, %q_tile, %dk_in
+                  : !weights, !q_buffer -> !gradient
+
+              tlx.named_barrier_wait %c1 threads(256)
+              %dq_pending = tlx.async_dot %kt_rows, %dst_columns
+                  : !kt_rows, !dst_columns -> tensor<64x64xf32>
+              %dv_out = tlx.async_dot_wait %dv_pending pending(2) : !gradient
+              tlx.barrier_arrive %do_empty[%slot] : !ring
+
+              %n1 = arith.addi %n, %c1 : i32
+              %goes_on = arith.cmpi slt, %n1, %count_end : i32
+              %next_n = arith.select %goes_on, %n1, %n : i32
+              %next_slot, %next_phase = tlx.ring %next_n stages(STAGES) : i32
+              %q_next = tlx.local_view %q_smem[%next_slot] : !q_buffers -> !q_buffer
+              %q_next_t = tlx.local_trans %q_next : !q_buffer -> !qt_buffer
+              tlx.barrier_wait %q_full[%next_slot], %next_phase : !ring
+              %s_pending = tlx.async_dot %k_rows, %q_next_t : !kv_rows, !qt_buffer -> !scores
+              %dk_out = tlx.async_dot_wait %dk_pending pending(2) : !gradient
+              // In the last step S still reads the same queries.
+              scf.if %goes_on {
+                tlx.barrier_arrive %q_empty[%slot] : !ring
+              }
+              %dq = tlx.async_dot_wait %dq_pending pending(1) : tensor<64x64xf32>
+              tlx.named_barrier_wait %is_free threads(160)
+              tlx.local_store %dq, %piece_t {tlx.unfenced} : tensor<64x64xf32>, !dqt_buffer
+              tlx.named_barrier_arrive %is_there threads(160)
+
+              %s_next = tlx.async_dot_wait %s_pending pending(0) : !scores
+              scf.yield %n1, %dk_out, %dv_out, %s_next : i32, !gradient, !gradient, !scores
             }
-            %lse = tlx.local_load %lse_rows : !rows_buffer -> !rows
-            %lse_r = tlx.expand_dims %lse dim 0 : !rows -> !row
-            %lse_b = tlx.broadcast %lse_r : !row -> !scores
-            %s_scaled = arith.mulf %s, %scales fastmath<contract> : !scores
-            %e = arith.subf %s_scaled, %lse_b fastmath<contract> : !scores
-            %p = math.exp2 %e fastmath<afn> : !scores
-            %p_16 = arith.truncf %p : !scores to !weights
-            %dv_pending = tlx.async_dot %p_16, %do_tile, %dv_in
-                : !weights, !q_buffer -> !gradient
-
-            %delta_loaded = tlx.local_load %delta_rows : !rows_buffer -> !rows
-            %delta_r = tlx.expand_dims %delta_loaded dim 0 : !rows -> !row
-            %delta_b = tlx.broadcast %delta_r : !row -> !scores
-            %dp = tlx.async_dot_wait %dp_pending pending(1) : !scores
-            %dp_centred = arith.subf %dp, %delta_b : !scores
-            %p_ds = scf.if %rounded_p -> !scores {
-              %p_32 = arith.extf %p_16 : !weights to !scores
-              scf.yield %p_32 : !scores
-            } else {
-              scf.yield %p : !scores
-            }
-            %ds = arith.mulf %p_ds, %dp_centred : !scores
-            %ds_16 = arith.truncf %ds : !scores to !weights
-            tlx.local_store %ds_16, %dst_rows : !weights, !dst_rows
-            %dk_pending = tlx.async_dot %ds_16, %q_tile, %dk_in
-                : !weights, !q_buffer -> !gradient
-
-            tlx.named_barrier_wait %c1 threads(256)
-            %dq_pending = tlx.async_dot %kt_rows, %dst_columns
-                : !kt_rows, !dst_columns -> tensor<64x64xf32>
-            %dv_out = tlx.async_dot_wait %dv_pending pending(2) : !gradient
-            tlx.barrier_arrive %do_empty[%do_slot] : !do_ring
-
-            %n1 = arith.addi %n, %c1 : i32
-            %is_last = arith.cmpi eq, %n1, %count_end : i32
-            %next_n = arith.select %is_last, %n, %n1 : i32
-            %next_slot, %next_phase = tlx.ring %next_n stages(Q_STAGES) : i32
-            %q_next = tlx.local_view %q_smem[%next_slot] : !q_buffers -> !q_buffer
-            %q_next_t = tlx.local_trans %q_next : !q_buffer -> !qt_buffer
-            tlx.barrier_wait %q_full[%next_slot], %next_phase : !q_ring
-            %s_pending = tlx.async_dot %k_rows, %q_next_t
-                : !kv_rows, !qt_buffer -> !scores
-            %dk_out = tlx.async_dot_wait %dk_pending pending(2) : !gradient
-            %dq = tlx.async_dot_wait %dq_pending pending(1) : tensor<64x64xf32>
-            tlx.named_barrier_wait %is_free threads(160)
-            tlx.local_store %dq, %piece_t : tensor<64x64xf32>, !dqt_buffer
-            tlx.named_barrier_arrive %is_there threads(160)
-
-            // Only the diagonal asks for the row; every head begins at the first again.
-            %next_row = scf.if %causal -> i32 {
-              %row_1 = arith.addi %row, %block_m : i32
-              %ends = arith.cmpi sge, %row_1, %left : i32
-              %row_of_next = arith.select %ends, %first_row, %row_1 : i32
-              scf.yield %row_of_next : i32
-            } else {
-              scf.yield %row : i32
-            }
-            %s_next = tlx.async_dot_wait %s_pending pending(0) : !scores
-            tlx.barrier_arrive %q_empty[%slot] : !q_ring
-            scf.yield %next_row, %dk_out, %dv_out, %s_next
+            scf.yield %of_head#0, %of_head#1, %of_head#2, %of_head#3
                 : i32, !gradient, !gradient, !scores
           }
+          // The last queries, after the S that was dropped.
+          %last_n = arith.subi %count_end, %c1 : i32
+          %last_slot, %last_phase = tlx.ring %last_n stages(STAGES) : i32
+          tlx.barrier_arrive %q_empty[%last_slot] : !ring
           tlx.barrier_arrive %kv_empty : !one
-          %tile_1 = arith.addi %tile, %c1 : i32
-          scf.yield %dk_last, %dv_last, %tile_1 : !gradient, !gradient, i32
+          scf.yield %of_group#1, %of_group#2 : !gradient, !gradient
         } else {
-          scf.yield %no_gradient, %no_gradient, %tile : !gradient, !gradient, i32
+          scf.yield %no_gradient, %no_gradient : !gradient, !gradient
         }
+        %has_loaded = arith.extui %has_queries : i1 to i32
+        %next_tile = arith.addi %tile, %has_loaded : i32
 
         // Read again rather than kept in registers. The copy before has to have left
         // the buffer.
-        %now:8 = func.call @decode(
+        %now:10 = func.call @decode(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32)
+            %broadcast_query, %block_m, %causal)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
+            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
         %out_row = arith.addi %now#1, %first_key : i32
         %dv_16 = arith.truncf %dv_sum : !gradient to !gradient_16
         tlx.async_descriptor_store_wait pending(0)

@@ -260,3 +260,29 @@ tlx.kernel @named_barrier() {
     }
   }
 }
+
+// What is written unfenced the reader fences.
+// CHECK-LABEL: @unfenced
+tlx.kernel @unfenced(%map: !map) {
+  %o = tlx.local_alloc : !tile
+  tlx.async_tasks {
+    tlx.async_task @compute warps(4) {
+      %c1 = arith.constant 1 : i32
+      %x = arith.constant dense<1.0> : tensor<64x64xbf16>
+      // CHECK: local_store %{{.+}}, %{{.+}} {tlx.unfenced}
+      tlx.local_store %x, %o {tlx.unfenced} : tensor<64x64xbf16>, !tile
+      // CHECK-NEXT: named_barrier_arrive
+      tlx.named_barrier_arrive %c1 threads(160)
+    }
+    tlx.async_task @store warps(1) {
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      tlx.named_barrier_wait %c1 threads(160)
+      // CHECK: named_barrier_wait
+      // CHECK-NEXT: fence_async_shared
+      tlx.fence_async_shared
+      // CHECK-NEXT: async_descriptor_store
+      tlx.async_descriptor_store %map[%c0, %c0], %o : !map, !tile
+    }
+  }
+}

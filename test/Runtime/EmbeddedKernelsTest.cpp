@@ -103,7 +103,9 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
   }
   size_t expected = 0;
   for (const char *entry :
-       {"attention_fwd", "block_attention_fwd", "block_attention_bwd"}) {
+       {"attention_fwd", "attention_bwd_pre", "attention_bwd",
+        "attention_bwd_query", "attention_bwd_post", "block_attention_fwd",
+        "block_attention_bwd"}) {
     for (const std::string &problem : getProblems(entry)) {
       EXPECT_EQ(found[problem], 1) << problem;
       ++expected;

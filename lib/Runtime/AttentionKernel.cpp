@@ -309,7 +309,7 @@ Status AttentionKernel::launch(const Driver &driver, int64_t grid,
                                Driver::Stream stream) const {
   ClusterAttribute cluster = {};
   LaunchConfig config = makeConfig(grid, cluster, stream);
-  return driver.check(driver.launchKernel(&config, function, prepared.values,
-                                          nullptr),
-                      "launch a kernel");
+  return driver.check(
+      driver.launchKernel(&config, function, prepared.values, nullptr),
+      "launch a kernel");
 }

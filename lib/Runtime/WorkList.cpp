@@ -28,371 +28,477 @@ int64_t jfa::runtime::getTileCost(const Sequences &sequences,
   return (seen + shape.blockN - 1) / shape.blockN + 1;
 }
 
+namespace {
+template <typename T>
+using Array = std::vector<T, UninitializedAllocator<T>>;
+
+/// A sequence with queries.
+struct Entry {
+  uint32_t keys;
+  uint32_t queries;
+  int32_t sequence;
+  int32_t tiles;
+};
+
+/// So many items that follow each other cost the same.
+struct CostRun {
+  int64_t cost;
+  int64_t count;
+};
+
+/// What grows with the batch. Each thread keeps its own: fresh pages would cost
+/// more time than all that is done with them.
+struct Scratch {
+  Array<Entry> entries, otherEntries;
+  /// In the order in which they are dealt; what they cost; the worker of each.
+  Array<WorkItem> items;
+  Array<CostRun> costs;
+  Array<int32_t> owners;
+};
+
+/// Divides integers below 2^31 by a smaller one, rounding down: (n + 1/2) / d is
+/// further from the next integer than rounding takes it.
+class Divider {
+public:
+  explicit Divider(int64_t divisor) : inverse(1.0 / double(divisor)) {}
+
+  int32_t operator()(int64_t number) const {
+    return int32_t((double(number) + 0.5) * inverse);
+  }
+
+private:
+  double inverse;
+};
+
+/// Half of the cache of a Hopper GPU; the rest is for queries and outputs.
+constexpr int64_t kCacheBytes = 32 << 20;
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The order of sequences
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The sequences with queries, in their order until sortByKeys() is called.
+struct Entries {
+  Array<Entry> &list;
+  /// Tiles of one head.
+  int64_t tiles = 0;
+  uint32_t mostKeys = 0;
+  /// Whether no sequence has more keys than the one before it, and whether each
+  /// has as many queries as keys.
+  bool falling = true, square = true;
+
+  Entries(const Sequences &sequences, int64_t blockM, Scratch &scratch);
+  void sortByKeys(const WorkShape &shape);
+
+private:
+  static constexpr int kDigitBits = 12;
+
+  Array<Entry> &other;
+
+  void sortByDigit(int shift, uint32_t roundUp);
+};
+} // namespace
+
+Entries::Entries(const Sequences &sequences, int64_t blockM, Scratch &scratch)
+    : list(scratch.entries), other(scratch.otherEntries) {
+  list.resize(size_t(sequences.count));
+  Entry *end = list.data();
+  Divider divide(blockM);
+  uint32_t before = std::numeric_limits<uint32_t>::max();
+  for (int64_t i = 0; i < sequences.count; ++i) {
+    auto keys = uint32_t(sequences.getKeys(i));
+    auto queries = uint32_t(sequences.getQueries(i));
+    int32_t count = divide(queries + blockM - 1);
+    *end = {keys, queries, int32_t(i), count};
+    // Only sequences with queries have tiles.
+    if (queries > 0) {
+      ++end;
+      tiles += count;
+      mostKeys = std::max(mostKeys, keys);
+      falling &= keys <= before;
+      square &= keys == queries;
+      before = keys;
+    }
+  }
+  list.resize(size_t(end - list.data()));
+}
+
+/// Sorts by falling number of keys, in units that all blocks are multiples of,
+/// since nothing else depends on less; stable. A radix sort, as a batch may have
+/// a million sequences.
+void Entries::sortByKeys(const WorkShape &shape) {
+  int unitBits = (shape.blockM | shape.blockN) % 16 == 0 ? 4 : 0;
+  uint32_t roundUp = (1u << unitBits) - 1;
+  for (int shift = unitBits; shift < 32 && (mostKeys + roundUp) >> shift != 0;
+       shift += kDigitBits) {
+    sortByDigit(shift, roundUp);
+  }
+  falling = true;
+}
+
+void Entries::sortByDigit(int shift, uint32_t roundUp) {
+  constexpr uint32_t kBuckets = 1u << kDigitBits;
+  // Complemented digits sort downwards.
+  auto digit = [&](const Entry &entry) {
+    return ~((entry.keys + roundUp) >> shift) & (kBuckets - 1);
+  };
+  std::array<uint32_t, kBuckets + 1> starts{};
+  for (const Entry &entry : list) {
+    ++starts[digit(entry) + 1];
+  }
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  other.resize(list.size());
+  for (const Entry &entry : list) {
+    other[starts[digit(entry)]++] = entry;
+  }
+  list.swap(other);
+}
+
 //===----------------------------------------------------------------------===//
 // The order of tiles
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Tiles of one sequence that cost the same: for each head those from `tile`
-/// on.
-struct Run {
-  int32_t sequence;
-  int32_t tile;
-  int32_t numTiles;
-  int32_t headBegin;
-  int32_t headEnd;
-  int32_t cost;
-
-  int64_t getCount() const { return int64_t(numTiles) * (headEnd - headBegin); }
-};
-
-/// Hands out all tiles in the order in which they are dealt.
+/// Lists all tiles in the order in which they are dealt. Of at most the first
+/// `tilesToGroup` tiles, an item has the rows of several heads.
 class TileOrder {
 public:
-  TileOrder(const Sequences &sequences, const WorkShape &shape);
+  TileOrder(const Entries &entries, const WorkShape &shape,
+            int64_t tilesToGroup, Scratch &scratch);
 
-  /// Calls `take(run)` for each run, section by section.
-  template <typename Take>
-  void forEach(Take &take);
-
-  /// Tiles of all heads, or a number that is too large as well.
-  int64_t countTiles() const {
-    int64_t tiles = 0;
-    for (const Entry &entry : entries) {
-      tiles += entry.tiles;
-    }
-    // Both are below 2^31 but for a batch that repeats long queries.
-    return tiles > std::numeric_limits<int32_t>::max()
-               ? tiles
-               : tiles * shape.queryHeads;
-  }
+  Array<WorkItem> &items;
+  Array<CostRun> &costs;
+  /// The most that a tile and an item cost.
+  int64_t largestTile = 0, largestItem = 0;
 
 private:
-  /// A sequence with queries.
-  struct Entry {
-    uint32_t keys;
-    uint32_t queries;
-    int32_t sequence;
-    int32_t tiles;
-  };
   /// The tiles of some heads of a sequence.
   struct Part {
     Entry entry;
     int32_t headBegin;
     int32_t headEnd;
   };
-  template <typename T>
-  using Array = std::vector<T, UninitializedAllocator<T>>;
+  struct Tile {
+    const Part *part;
+    int32_t tile;
+    int32_t cost;
+  };
 
-  /// Half of the cache of a Hopper GPU; the rest is for queries and outputs.
-  static constexpr int64_t kCacheBytes = 32 << 20;
+  size_t addGrouped(int64_t tilesToGroup);
+  void addFull(size_t begin);
+  void addCausal(size_t begin);
+  void addSection();
+  void addSquareSection();
+  void addSortedSection();
 
-  void sortByKeys(uint32_t anyKeys);
-  template <typename Take>
-  void takePart(const Part &part, Take &take);
-  template <typename Take>
-  void takeSection(Take &take);
+  /// Adds tiles of one cost, one item for each.
+  void add(const Part &part, int32_t tile, int32_t numTiles, int32_t cost) {
+    WorkItem *next = extend(int64_t(part.headEnd - part.headBegin) * numTiles);
+    for (int32_t head = part.headBegin; head < part.headEnd; ++head) {
+      for (int32_t i = 0; i < numTiles; ++i) {
+        int32_t row = (tile + i) * int32_t(shape.blockM);
+        *next++ = {part.entry.sequence, row, head, 1};
+      }
+      addCost(cost, 1, numTiles);
+    }
+  }
 
-  /// What getTileCost() says, with divisions of 32 bits: this is called often.
+  /// Counts so many items of `heads` tiles.
+  void addCost(int32_t cost, int32_t heads, int64_t count) {
+    int64_t itemCost = int64_t(cost) * heads;
+    if (itemCost != costs.back().cost) {
+      costs.push_back({itemCost, 0});
+      largestTile = std::max<int64_t>(largestTile, cost);
+      largestItem = std::max(largestItem, itemCost);
+    }
+    costs.back().count += count;
+  }
+
+  /// Makes room for so many items.
+  WorkItem *extend(int64_t count) {
+    if (numItems + size_t(count) > items.size()) {
+      items.resize(2 * (numItems + size_t(count)));
+    }
+    WorkItem *result = items.data() + numItems;
+    numItems += size_t(count);
+    return result;
+  }
+
+  /// How many key-value heads, of `left`, begin in so many bytes.
+  int64_t fitHeads(int64_t left, int64_t headBytes, int64_t bytes) const {
+    return left * headBytes <= bytes ? left : (bytes - 1) / headBytes + 1;
+  }
+
+  /// What getTileCost() says, faster: this is called often.
   int32_t getCost(const Entry &entry, int64_t tile) const {
     int64_t seen = entry.keys;
     if (shape.causal) {
       int64_t last = (tile + 1) * shape.blockM + entry.keys - entry.queries;
       seen = std::max<int64_t>(0, std::min(last, seen));
     }
-    auto blockN = uint32_t(shape.blockN);
-    return int32_t((uint32_t(seen) + blockN - 1) / blockN + 1);
+    return divideByBlock(seen + shape.blockN - 1) + 1;
   }
 
-  Run getTile(const Part &part, int32_t tile) const {
-    return {part.entry.sequence, tile,         1,
-            part.headBegin,      part.headEnd, getCost(part.entry, tile)};
-  }
-
+  const Entries &entries;
   const WorkShape &shape;
-  bool sorted;
-  /// Whether no sequence has more keys than the one before it, and whether each
-  /// has as many queries as keys.
-  bool falling = true, square = true;
-  Array<Entry> entries;
-  /// Of the current section, if tiles are sorted.
+  Divider divideByBlock;
+  size_t numItems = 0;
+  /// Of the current section, and its tiles.
   Array<Part> section;
-  Array<Run> runs;
-  std::vector<uint64_t> keys;
+  Array<Tile> unsorted, sortedTiles;
+  std::vector<uint32_t> places;
 };
 } // namespace
 
-TileOrder::TileOrder(const Sequences &sequences, const WorkShape &shape)
-    : shape(shape), sorted(shape.order != WorkOrder::Unsorted) {
-  entries.resize(size_t(sequences.count));
-  Entry *end = entries.data();
-  auto blockM = uint32_t(shape.blockM);
-  uint32_t anyKeys = 0;
-  uint32_t before = std::numeric_limits<uint32_t>::max();
-  for (int64_t i = 0; i < sequences.count; ++i) {
-    auto keys = uint32_t(sequences.getKeys(i));
-    auto queries = uint32_t(sequences.getQueries(i));
-    *end = {keys, queries, int32_t(i),
-            int32_t((queries + blockM - 1) / blockM)};
-    // Only sequences with queries have tiles.
-    if (queries > 0) {
-      ++end;
-      anyKeys |= keys;
-      falling &= keys <= before;
-      square &= keys == queries;
-      before = keys;
+TileOrder::TileOrder(const Entries &entries, const WorkShape &shape,
+                     int64_t tilesToGroup, Scratch &scratch)
+    : items(scratch.items), costs(scratch.costs), entries(entries),
+      shape(shape), divideByBlock(shape.blockN) {
+  costs.assign(1, {0, 0});
+  size_t begin = addGrouped(tilesToGroup);
+  if (shape.causal) {
+    addCausal(begin);
+  } else {
+    addFull(begin);
+  }
+  items.resize(numItems);
+}
+
+/// Adds whole sequences, with items of as many heads as have their keys in the
+/// cache together. Returns the first sequence left.
+size_t TileOrder::addGrouped(int64_t tilesToGroup) {
+  auto group = int32_t(shape.queryHeads / shape.kvHeads);
+  auto blockM = int32_t(shape.blockM);
+  for (size_t i = 0; i < entries.list.size(); ++i) {
+    const Entry entry = entries.list[i];
+    tilesToGroup -= entry.tiles * shape.queryHeads;
+    if (tilesToGroup < 0) {
+      return i;
+    }
+    int64_t headBytes = entry.keys * shape.bytesPerKey;
+    for (int64_t head = 0; head < shape.kvHeads;) {
+      int64_t kvHeads = fitHeads(shape.kvHeads - head, headBytes, kCacheBytes);
+      int32_t heads = int32_t(kvHeads) * group;
+      WorkItem *next = extend(entry.tiles);
+      // The tiles that cost most first.
+      for (int32_t tile = entry.tiles - 1; tile >= 0; --tile) {
+        *next++ = {entry.sequence, tile * blockM, int32_t(head) * group, heads};
+        addCost(getCost(entry, tile), heads, 1);
+      }
+      head += kvHeads;
     }
   }
-  entries.resize(size_t(end - entries.data()));
-  if (sorted && !falling) {
-    sortByKeys(anyKeys);
-    falling = true;
+  return entries.list.size();
+}
+
+/// Without a mask sections do not change the order, since all tiles of a
+/// sequence cost the same.
+void TileOrder::addFull(size_t begin) {
+  for (size_t i = begin; i < entries.list.size(); ++i) {
+    const Entry &entry = entries.list[i];
+    add({entry, 0, int32_t(shape.queryHeads)}, 0, entry.tiles,
+        getCost(entry, 0));
   }
 }
 
-/// Sorts by falling number of keys; stable. A radix sort, since a batch may
-/// have a million sequences.
-void TileOrder::sortByKeys(uint32_t anyKeys) {
-  constexpr int kBits = 11;
-  constexpr uint32_t kBuckets = 1u << kBits;
-  Array<Entry> other(entries.size());
-  for (int shift = 0; shift < 32 && (anyKeys >> shift) != 0; shift += kBits) {
-    // Complemented digits sort downwards.
-    auto digit = [&](const Entry &entry) {
-      return ~(entry.keys >> shift) & (kBuckets - 1);
-    };
-    std::array<uint32_t, kBuckets + 1> starts{};
-    for (const Entry &entry : entries) {
-      ++starts[digit(entry) + 1];
-    }
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    for (const Entry &entry : entries) {
-      other[starts[digit(entry)]++] = entry;
-    }
-    entries.swap(other);
-  }
-}
-
-template <typename Take>
-void TileOrder::forEach(Take &take) {
-  if (!shape.causal) {
-    // Sections do not change the order: all tiles of a sequence cost the same.
-    for (const Entry &entry : entries) {
-      take({entry.sequence, 0, entry.tiles, 0, int32_t(shape.queryHeads),
-            getCost(entry, 0)});
-    }
-    return;
-  }
+void TileOrder::addCausal(size_t begin) {
   int64_t cacheBytes = shape.order == WorkOrder::Unsectioned
                            ? std::numeric_limits<int64_t>::max()
                            : kCacheBytes;
   auto group = int32_t(shape.queryHeads / shape.kvHeads);
   int64_t bytes = 0;
-  for (const Entry &entry : entries) {
+  for (size_t i = begin; i < entries.list.size(); ++i) {
+    const Entry &entry = entries.list[i];
     int64_t headBytes = entry.keys * shape.bytesPerKey;
     for (int64_t head = 0; head < shape.kvHeads;) {
-      // As many heads as begin in what is left of the section.
-      int64_t heads = shape.kvHeads - head;
-      if (heads * headBytes > cacheBytes - bytes) {
-        heads = (cacheBytes - bytes - 1) / headBytes + 1;
-      }
-      Part part = {entry, int32_t(head) * group, int32_t(head + heads) * group};
+      int64_t heads =
+          fitHeads(shape.kvHeads - head, headBytes, cacheBytes - bytes);
+      section.push_back(
+          {entry, int32_t(head) * group, int32_t(head + heads) * group});
       head += heads;
       bytes += heads * headBytes;
-      if (sorted) {
-        section.push_back(part);
-      } else {
-        takePart(part, take);
-      }
       if (bytes >= cacheBytes) {
-        takeSection(take);
+        addSection();
         bytes = 0;
       }
     }
   }
-  takeSection(take);
+  addSection();
 }
 
-template <typename Take>
-void TileOrder::takePart(const Part &part, Take &take) {
-  for (int32_t tile = 0; tile < part.entry.tiles; ++tile) {
-    take(getTile(part, tile));
-  }
-}
-
-/// Takes the tiles of a section, those that cost most first.
-template <typename Take>
-void TileOrder::takeSection(Take &take) {
-  if (square && !section.empty()) {
-    // Sequences come by falling length and costs rise with the tile, so this is
-    // the order.
-    size_t parts = 0;
-    for (int32_t tile = section.front().entry.tiles - 1; tile >= 0; --tile) {
-      while (parts < section.size() && section[parts].entry.tiles > tile) {
-        ++parts;
-      }
-      for (size_t i = 0; i < parts; ++i) {
-        take(getTile(section[i], tile));
+/// Adds the tiles of a section, those that cost most first.
+void TileOrder::addSection() {
+  if (shape.order == WorkOrder::Unsorted) {
+    for (const Part &part : section) {
+      for (int32_t tile = 0; tile < part.entry.tiles; ++tile) {
+        add(part, tile, 1, getCost(part.entry, tile));
       }
     }
-    section.clear();
-    return;
-  }
-  auto collect = [&](const Run &run) { runs.push_back(run); };
-  for (const Part &part : section) {
-    takePart(part, collect);
+  } else if (entries.square) {
+    addSquareSection();
+  } else {
+    addSortedSection();
   }
   section.clear();
-  // Cost and place as one number, so that tiles that cost the same stay in
-  // order.
-  keys.clear();
-  for (const Run &run : runs) {
-    keys.push_back(uint64_t(~uint32_t(run.cost)) << 32 | keys.size());
-  }
-  std::sort(keys.begin(), keys.end());
-  for (uint64_t key : keys) {
-    take(runs[uint32_t(key)]);
-  }
-  runs.clear();
 }
 
-//===----------------------------------------------------------------------===//
-// Who takes a tile
-//===----------------------------------------------------------------------===//
-
-/// Deals a list of `total` tiles.
-static Dealer dealTiles(TileOrder &order, const WorkShape &shape,
-                        int64_t total) {
-  std::vector<CostRun> runs;
-  auto collect = [&](const Run &run) {
-    if (runs.empty() || runs.back().cost != run.cost) {
-      runs.push_back({run.cost, 0});
-    }
-    runs.back().count += run.getCount();
-  };
-  order.forEach(collect);
-  int64_t workers =
-      std::min({shape.workers, total, int64_t(Dealer::kMaxWorkers)});
-  Dealer dealer(workers, shape.order != WorkOrder::Strided);
-  if (shape.order == WorkOrder::Dealt || shape.order == WorkOrder::Strided) {
-    dealer.deal(runs, 0, total, total);
-    return dealer;
-  }
-  // Searching takes longer than dealing. Its end makes up for what dealing left
-  // uneven, which is little if costs only fall, or if the largest were
-  // searched.
-  constexpr int64_t kShort = 1 << 14, kLast = 1 << 12, kFirst = 1 << 14;
-  if (total > kShort) {
-    bool falling = std::is_sorted(
-        runs.begin(), runs.end(),
-        [](const CostRun &a, const CostRun &b) { return a.cost > b.cost; });
-    int64_t begin = falling ? 0 : std::min(total - kLast, kFirst);
-    dealer.deal(runs, begin, total - kLast, total);
-    if (dealer.isBalanced(runs)) {
-      return dealer;
+/// Counts how many tiles cost how much, so that tiles that cost the same stay in
+/// order. A section's costs are about as many as its tiles, or fewer.
+void TileOrder::addSortedSection() {
+  unsorted.clear();
+  int32_t most = 0;
+  for (const Part &part : section) {
+    for (int32_t tile = 0; tile < part.entry.tiles; ++tile) {
+      unsorted.push_back({&part, tile, getCost(part.entry, tile)});
+      most = std::max(most, unsorted.back().cost);
     }
   }
-  dealer.deal(runs, 0, 0, total);
-  return dealer;
+  // Where tiles that cost so much begin.
+  places.assign(size_t(most) + 2, 0);
+  for (const Tile &tile : unsorted) {
+    ++places[size_t(most - tile.cost) + 1];
+  }
+  std::partial_sum(places.begin(), places.end(), places.begin());
+  sortedTiles.resize(unsorted.size());
+  for (const Tile &tile : unsorted) {
+    sortedTiles[places[size_t(most - tile.cost)]++] = tile;
+  }
+  for (const Tile &tile : sortedTiles) {
+    add(*tile.part, tile.tile, 1, tile.cost);
+  }
 }
 
-namespace {
-/// Writes every tile to its place.
-class Placer {
-public:
-  Placer(const WorkShape &shape, const Dealer &dealer, WorkList &list)
-      : turns(dealer.turns), blockM(int32_t(shape.blockM)), turn(turns.data()),
-        owner(dealer.owners.data()), searched(dealer.dealtBegin),
-        dealt(dealer.dealtEnd - dealer.dealtBegin) {
-    for (size_t worker = 0; worker < dealer.counts.size(); ++worker) {
-      next.push_back(list.items.data() + list.starts[worker]);
+/// Sequences come by falling length and costs rise with the tile, so this is
+/// the order.
+void TileOrder::addSquareSection() {
+  size_t parts = 0;
+  int32_t tile = section.empty() ? 0 : section.front().entry.tiles;
+  while (--tile >= 0) {
+    while (parts < section.size() && section[parts].entry.tiles > tile) {
+      ++parts;
+    }
+    for (size_t i = 0; i < parts; ++i) {
+      add(section[i], tile, 1, getCost(section[i].entry, tile));
     }
   }
+}
+//===----------------------------------------------------------------------===//
+// Who takes an item
+//===----------------------------------------------------------------------===//
 
-  void operator()(const Run &run) {
-    int64_t count = run.getCount();
-    if (searched == 0 && count <= dealt) {
-      dealt -= count;
-      const int32_t *at = turn, *end = turns.data() + turns.size();
-      place(run, [&] {
-        int32_t worker = *at++;
-        at = at == end ? turns.data() : at;
-        return worker;
-      });
-      turn = at;
-    } else {
-      place(run, [&] { return getWorker(); });
-    }
+/// Gives each item to whoever has least to do. Returns whether no worker has more
+/// to do than the mean and the largest tile, as it is if items are tiles.
+static bool dealToLeast(const TileOrder &order, int64_t workers,
+                        Array<int32_t> &owners) {
+  // Costs beyond this are rounded up, by less than a millionth of the largest.
+  constexpr int64_t kMaxCost = 1 << 20;
+  int64_t unit = order.largestItem / kMaxCost + 1;
+  Dealer dealer(workers, order.largestItem / unit + 2);
+  owners.resize(order.items.size());
+  int32_t *next = owners.data();
+  for (const CostRun &run : order.costs) {
+    dealer.give((run.cost + unit - 1) / unit, run.count, next);
+    next += run.count;
   }
+  const std::vector<int64_t> &loads = dealer.getLoads();
+  int64_t total = std::accumulate(loads.begin(), loads.end(), int64_t(0));
+  int64_t busiest = *std::max_element(loads.begin(), loads.end());
+  return busiest * workers <= total + order.largestTile * workers / unit;
+}
 
-private:
-  int32_t getWorker() {
-    if (searched > 0 || dealt == 0) {
-      searched -= searched > 0;
-      return *owner++;
-    }
-    --dealt;
-    int32_t worker = *turn++;
-    if (turn == turns.data() + turns.size()) {
-      turn = turns.data();
-    }
-    return worker;
+/// Deals items in turns: forth and back, or always forth.
+static void dealInTurns(const TileOrder &order, int64_t workers, bool back,
+                        Array<int32_t> &owners) {
+  owners.clear();
+  for (size_t i = 0; i < order.items.size(); ++i) {
+    auto worker = int32_t(int64_t(i) % workers);
+    bool backward = back && int64_t(i) / workers % 2 == 1;
+    owners.push_back(backward ? int32_t(workers) - 1 - worker : worker);
   }
+}
 
-  template <typename GetWorker>
-  void place(const Run &run, GetWorker getWorker) {
-    WorkItem **places = next.data();
-    int32_t first = run.tile * blockM, end = first + run.numTiles * blockM;
-    for (int32_t head = run.headBegin; head < run.headEnd; ++head) {
-      for (int32_t row = first; row != end; row += blockM) {
-        WorkItem *&at = places[getWorker()];
-        // Tiles go to as many places as there are workers, which is more than
-        // the processor foresees.
-        __builtin_prefetch(at + 8, 1);
-        // Two stores.
-        const uint64_t item[2] = {uint64_t(uint32_t(row)) << 32 |
-                                      uint32_t(run.sequence),
-                                  uint32_t(head)};
-        std::memcpy(at, &item[0], 8);
-        std::memcpy(&at->head, &item[1], 8);
-        ++at;
-      }
-    }
+/// Writes every item to its place.
+static void placeItems(const Array<WorkItem> &items,
+                       const Array<int32_t> &owners, int64_t workers,
+                       WorkList &list) {
+  list.starts.assign(size_t(workers) + 1, 0);
+  for (int32_t owner : owners) {
+    ++list.starts[size_t(owner) + 1];
   }
-
-  const std::vector<int32_t> &turns;
-  int32_t blockM;
-  const int32_t *turn;
-  const int32_t *owner;
-  /// Tiles until turns begin, and those in turns.
-  int64_t searched, dealt;
-  /// Where each worker's next tile goes.
+  std::partial_sum(list.starts.begin(), list.starts.end(), list.starts.begin());
+  list.items.reserve(items.size() + 1);
+  list.items.resize(items.size());
+  list.tiles.assign(size_t(workers), 0);
   std::vector<WorkItem *> next;
-};
-} // namespace
+  for (int64_t worker = 0; worker < workers; ++worker) {
+    next.push_back(list.items.data() + list.starts[size_t(worker)]);
+  }
+  WorkItem **places = next.data();
+  int32_t *tiles = list.tiles.data();
+  const int32_t *owner = owners.data();
+  for (const WorkItem &item : items) {
+    int32_t worker = *owner++;
+    tiles[worker] += item.numHeads;
+    WorkItem *at = places[worker]++;
+    // Items go to as many places as there are workers, which is more than the
+    // processor foresees.
+    __builtin_prefetch(at + 8, 1);
+    std::memcpy(at, &item, sizeof(item));
+  }
+}
+
+/// Makes the list of `total` tiles.
+static void deal(const Entries &entries, const WorkShape &shape, int64_t total,
+                 Scratch &scratch, WorkList &list) {
+  int64_t workers = std::min(shape.workers, total);
+  auto place = [&](const TileOrder &order) {
+    placeItems(order.items, scratch.owners, workers, list);
+  };
+  // The last tiles make up for what items of several heads left uneven, of
+  // which workers may have one more or less.
+  constexpr int64_t kLong = 1 << 14, kLast = 1 << 12;
+  if (shape.groupsHeads && total > kLong) {
+    int64_t last = std::max(kLast, 2 * workers * shape.queryHeads);
+    TileOrder order(entries, shape, std::max<int64_t>(0, total - last),
+                    scratch);
+    if (dealToLeast(order, workers, scratch.owners)) {
+      return place(order);
+    }
+  }
+  TileOrder order(entries, shape, 0, scratch);
+  if (shape.order == WorkOrder::Dealt || shape.order == WorkOrder::Strided) {
+    bool back = shape.order == WorkOrder::Dealt;
+    dealInTurns(order, workers, back, scratch.owners);
+  } else {
+    dealToLeast(order, workers, scratch.owners);
+  }
+  place(order);
+}
 
 Status jfa::runtime::makeWorkList(const Sequences &sequences,
                                   const WorkShape &shape, WorkList &list) {
   // The kernel multiplies an item's number by four in 32 bits.
-  constexpr int64_t kMaxItems = std::numeric_limits<int32_t>::max() / 4 - 1;
-  TileOrder order(sequences, shape);
-  int64_t total = order.countTiles();
-  if (total > kMaxItems) {
-    return invalid("batch_size", "to make at most ", kMaxItems, " tiles of ",
+  constexpr int64_t kMaxTiles = std::numeric_limits<int32_t>::max() / 4 - 1;
+  static thread_local Scratch scratch;
+  Entries entries(sequences, shape.blockM, scratch);
+  // Both are below 2^31 but for a batch that repeats long queries.
+  if (entries.tiles > kMaxTiles ||
+      entries.tiles * shape.queryHeads > kMaxTiles) {
+    return invalid("batch_size", "to make at most ", kMaxTiles, " tiles of ",
                    shape.blockM, " query rows of a head, but got more");
   }
-  list.items.clear();
-  list.items.reserve(size_t(total) + 1);
-  list.starts.assign(1, 0);
-  if (total == 0) {
+  if (entries.tiles == 0) {
+    list.items.clear();
+    list.items.reserve(1);
+    list.starts.assign(1, 0);
+    list.tiles.clear();
     return success();
   }
-  Dealer dealer = dealTiles(order, shape, total);
-  for (int64_t count : dealer.counts) {
-    list.starts.push_back(list.starts.back() + int32_t(count));
+  if (shape.order != WorkOrder::Unsorted && !entries.falling) {
+    entries.sortByKeys(shape);
   }
-  list.items.resize(size_t(total));
-  Placer placer(shape, dealer, list);
-  order.forEach(placer);
+  deal(entries, shape, entries.tiles * shape.queryHeads, scratch, list);
   return success();
 }

@@ -14,11 +14,13 @@
 //  - within a section the longest tiles come first;
 //  - each goes to the multiprocessor that has least to do so far. Of a long
 //  list
-//    only the end is dealt so: before it, tiles are dealt back and forth.
+//    only the end is dealt so: before it, tiles are dealt back and forth, and a
+//    tile's rows of all heads are one item.
 //
 // A plan may be made for each batch, so this is written for speed: no memory is
-// taken per sequence, every tile is written once, at its place, and all else is
-// done for runs of tiles that cost the same.
+// taken per sequence, every item is written once, at its place, and all else is
+// done for runs of tiles that cost the same. How long it takes does not depend
+// on the number of heads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,21 +32,20 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <vector>
 
 namespace jfa::runtime {
 
-/// One entry of the device's work list: a tile of query rows of one head.
+/// One entry of the device's work list: for each of some heads a tile of query
+/// rows.
 struct WorkItem {
   int32_t sequence;
   /// First query row, counted from the sequence's first.
   int32_t row;
+  /// The first head, and how many follow each other from there.
   int32_t head;
-  int32_t reserved;
-
-  bool operator==(const WorkItem &other) const {
-    return sequence == other.sequence && row == other.row && head == other.head;
-  }
+  int32_t numHeads;
 };
 static_assert(sizeof(WorkItem) == 16, "the kernels read four 32-bit ints");
 
@@ -92,6 +93,8 @@ struct WorkShape {
   /// Multiprocessors to deal to.
   int64_t workers;
   WorkOrder order = WorkOrder::Balanced;
+  /// Whether the kernel takes items of several heads.
+  bool groupsHeads = false;
 };
 
 /// An allocator that leaves new elements as they are: who makes a list writes
@@ -113,10 +116,15 @@ struct UninitializedAllocator : std::allocator<T> {
 };
 
 /// The work of a launch: worker w takes `items[starts[w]]` up to
-/// `items[starts[w + 1] - 1]`, in this order.
+/// `items[starts[w + 1] - 1]`, in this order; they are `tiles[w]` tiles.
 struct WorkList {
   std::vector<WorkItem, UninitializedAllocator<WorkItem>> items;
   std::vector<int32_t> starts;
+  std::vector<int32_t> tiles;
+
+  int64_t countTiles() const {
+    return std::accumulate(tiles.begin(), tiles.end(), int64_t(0));
+  }
 };
 
 /// Steps that a tile of `rows` query rows from `row` takes: one for each block

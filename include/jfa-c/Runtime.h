@@ -230,6 +230,81 @@ JFA_EXPORTED jfaStatus jfaAttentionForwardExecute(
     const jfaAttentionForwardBuffers *buffers, const void *workspace,
     size_t workspace_bytes, void *stream, jfaError *error);
 
+/*===----------------------------------------------------------------------===*
+ * Attention, backward
+ *===----------------------------------------------------------------------===*/
+
+/** The gradients of a forward. `dout`, the gradient of o, has the shape of o;
+ *  dq, dk and dv have those of q, k and v. Strides are as in the forward: in
+ *  particular 0 stands for a packed tensor, so a gradient that is one row
+ *  expanded to all has to be copied first. */
+typedef struct jfaAttentionBackwardDescription {
+  /** sizeof(jfaAttentionBackwardDescription). */
+  size_t struct_size;
+  /** The forward that is differentiated, with the strides of q, k, v, o and
+   *  lse. */
+  jfaAttentionForwardDescription forward;
+  int64_t dout_row_stride, dout_head_stride;
+  int64_t dq_row_stride, dq_head_stride;
+  int64_t dk_row_stride, dk_head_stride;
+  int64_t dv_row_stride, dv_head_stride;
+  /** Not 0: the same inputs give the same bits of dq on every run; dk and dv
+   *  always have them. */
+  int32_t deterministic;
+} jfaAttentionBackwardDescription;
+
+typedef struct jfaAttentionBackwardPlan jfaAttentionBackwardPlan;
+
+/** Checks a description, finds and loads its kernels for GPU `device`, and
+ *  orders the work. The description is checked before a driver is needed. */
+JFA_EXPORTED jfaStatus jfaAttentionBackwardPlanCreate(
+    const jfaAttentionBackwardDescription *description, int32_t device,
+    jfaAttentionBackwardPlan **plan, jfaError *error);
+
+/** Frees a plan (or null). Its launches may still be running. */
+JFA_EXPORTED jfaStatus jfaAttentionBackwardPlanDestroy(
+    jfaAttentionBackwardPlan *plan, jfaError *error);
+
+/** The bytes of device memory, aligned to 16, that the plan works with: the
+ *  work lists, dq in 32 bits, and 8 bytes for each row of o and query head. */
+JFA_EXPORTED jfaStatus jfaAttentionBackwardPlanGetWorkspaceSize(
+    const jfaAttentionBackwardPlan *plan, size_t *bytes, jfaError *error);
+
+/** The kernels that an execution launches one after the other, and one of
+ *  them. One whose grid is 0 has nothing to do and is not launched. */
+JFA_EXPORTED jfaStatus jfaAttentionBackwardPlanGetLaunchCount(
+    const jfaAttentionBackwardPlan *plan, int32_t *count, jfaError *error);
+JFA_EXPORTED jfaStatus jfaAttentionBackwardPlanGetFacts(
+    const jfaAttentionBackwardPlan *plan, int32_t launch, jfaKernelFacts *facts,
+    jfaError *error);
+
+/** Fills a workspace, in the order of `stream`. It can then serve any number of
+ *  executions of this plan, one after the other: they write to it. Executions
+ *  that may overlap need a workspace each. */
+JFA_EXPORTED jfaStatus jfaAttentionBackwardPlanInitializeWorkspace(
+    const jfaAttentionBackwardPlan *plan, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error);
+
+/** Device pointers. A tensor without rows may be null. */
+typedef struct jfaAttentionBackwardBuffers {
+  /** sizeof(jfaAttentionBackwardBuffers). */
+  size_t struct_size;
+  /** What the forward got and gave; o and lse are read here. */
+  jfaAttentionForwardBuffers forward;
+  const void *dout;
+  /** Rows of no sequence are not written. */
+  void *dq;
+  void *dk;
+  void *dv;
+} jfaAttentionBackwardBuffers;
+
+/** Launches the plan's kernels on `stream`. Nothing is allocated, copied or
+ *  waited for; any number of threads may execute one plan. */
+JFA_EXPORTED jfaStatus jfaAttentionBackwardExecute(
+    const jfaAttentionBackwardPlan *plan,
+    const jfaAttentionBackwardBuffers *buffers, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error);
+
 #ifdef __cplusplus
 }
 #endif

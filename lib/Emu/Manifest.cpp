@@ -124,6 +124,7 @@ std::string emu::parseManifest(llvm::StringRef text, llvm::StringRef entry,
         uint32_t(object->getInteger("registers").value_or(0));
     if (const json::Object *parameters = object->getObject("parameters")) {
       manifest.isCausal = parameters->getBoolean("CAUSAL").value_or(false);
+      manifest.headDim = parameters->getInteger("HEAD_DIM").value_or(0);
     }
     const json::Array *arguments = object->getArray("arguments");
     for (size_t i = 0; arguments && i < arguments->size(); ++i) {

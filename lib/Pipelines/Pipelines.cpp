@@ -36,7 +36,8 @@ void jfa::buildSpecializePipeline(OpPassManager &manager,
     specialize.bindings.push_back(name + "=" + value);
   }
   manager.addPass(tlx::createSpecializePass(std::move(specialize)));
-  manager.addPass(createInlinerPass());
+  // The clean-up below simplifies what was inlined; nothing needs it before.
+  manager.addPass(createInlinerPass({}, /*defaultPipelineBuilder=*/nullptr));
   addCleanup(manager);
   manager.addPass(createSymbolDCEPass());
 

@@ -8,35 +8,9 @@
 #ifndef JFA_LIB_RUNTIME_ATTENTIONFORWARD_H
 #define JFA_LIB_RUNTIME_ATTENTIONFORWARD_H
 
-#include "AttentionProblem.h"
-#include "Kernels.h"
-
-#include <vector>
+#include "AttentionKernel.h"
 
 namespace jfa::runtime {
-
-/// Where the value of a kernel's argument comes from.
-enum class Slot {
-  Q,
-  K,
-  V,
-  O,
-  Lse,
-  QOffsets,
-  KOffsets,
-  Items,
-  ItemStarts,
-  HeadsPerGroup,
-  QLength,
-  KLength,
-  LseStride,
-  ScaleLog2
-};
-constexpr size_t kNumSlots = 14;
-
-/// Resolves a kernel's arguments by name; refuses a name that is unknown, or of
-/// another kind or type than the runtime passes.
-Status bindArguments(const Manifest &manifest, std::vector<Slot> &slots);
 
 class AttentionForwardPlan {
 public:
@@ -50,28 +24,20 @@ public:
                  const void *workspace, size_t bytes,
                  Driver::Stream stream) const;
 
-  const Kernel &getKernel() const { return *kernel; }
+  const Kernel &getKernel() const { return kernel.getKernel(); }
   int64_t getGrid() const { return grid; }
-  /// Tiles of all sequences and heads, without the one past the end.
-  size_t getNumItems() const { return work.items.size() - 1; }
+  /// Tiles of all sequences and heads.
+  size_t getNumTiles() const { return size_t(work.countTiles()); }
 
 private:
   AttentionProblem problem;
   const Driver *driver;
   Gpu gpu;
-  Kernel *kernel;
-  Driver::Function function;
+  AttentionKernel kernel;
   int64_t grid;
   WorkList work;
-  std::vector<Slot> slots;
-  /// Of q, k, v and o, for those that the kernel takes as tensor maps.
-  TensorMapShape maps[4];
 
-  Status chooseKernel();
-  Status shapeMaps();
-  Status chooseGrid(int64_t blockM);
-  size_t getItemBytes() const;
-  Status checkWorkspace(const void *workspace, size_t bytes) const;
+  Status chooseGrid();
 };
 
 } // namespace jfa::runtime

@@ -256,6 +256,32 @@ jfa::runtime::checkAttention(const jfaAttentionForwardDescription &description,
   return checkTensors(description, qRows, kRows, oRows, problem);
 }
 
+Status
+jfa::runtime::checkGradients(const jfaAttentionBackwardDescription &description,
+                             AttentionGradients &gradients) {
+  if (description.struct_size != sizeof(description)) {
+    return invalid("struct_size", "to be ", sizeof(description), ", but got ",
+                   description.struct_size);
+  }
+  AttentionProblem &forward = gradients.forward;
+  JFA_RETURN_IF_FAILED(checkAttention(description.forward, forward));
+  auto check = [&](const char *name, const TensorLayout &like,
+                   int64_t rowStride, int64_t headStride,
+                   TensorLayout &layout) {
+    return checkTensor(name, like.rows, like.heads, like.dim, rowStride,
+                       headStride, layout);
+  };
+  JFA_RETURN_IF_FAILED(check("dout", forward.o, description.dout_row_stride,
+                             description.dout_head_stride, gradients.dOut));
+  JFA_RETURN_IF_FAILED(check("dq", forward.q, description.dq_row_stride,
+                             description.dq_head_stride, gradients.dQ));
+  JFA_RETURN_IF_FAILED(check("dk", forward.k, description.dk_row_stride,
+                             description.dk_head_stride, gradients.dK));
+  gradients.deterministic = description.deterministic != 0;
+  return check("dv", forward.v, description.dv_row_stride,
+               description.dv_head_stride, gradients.dV);
+}
+
 //===----------------------------------------------------------------------===//
 // Buffers
 //===----------------------------------------------------------------------===//
@@ -292,5 +318,32 @@ Status jfa::runtime::checkBuffers(const AttentionProblem &problem,
   JFA_RETURN_IF_FAILED(checkPointer("q_offsets", buffers.q_offsets,
                                     jagged && anyOutput, alignof(int32_t)));
   return checkPointer("k_offsets", buffers.k_offsets, !dense && anyOutput,
+                      alignof(int32_t));
+}
+
+Status jfa::runtime::checkBuffers(const AttentionGradients &gradients,
+                                  const jfaAttentionBackwardBuffers &buffers) {
+  if (buffers.struct_size != sizeof(buffers)) {
+    return invalid("struct_size", "to be ", sizeof(buffers), ", but got ",
+                   buffers.struct_size);
+  }
+  const AttentionProblem &forward = gradients.forward;
+  JFA_RETURN_IF_FAILED(checkBuffers(forward, buffers.forward));
+  auto check = [](const char *name, const void *pointer,
+                  const TensorLayout &layout) {
+    return checkPointer(name, pointer, layout.rows > 0, kRowAlignment);
+  };
+  JFA_RETURN_IF_FAILED(check("dout", buffers.dout, gradients.dOut));
+  JFA_RETURN_IF_FAILED(check("dq", buffers.dq, gradients.dQ));
+  JFA_RETURN_IF_FAILED(check("dk", buffers.dk, gradients.dK));
+  JFA_RETURN_IF_FAILED(check("dv", buffers.dv, gradients.dV));
+  // Without queries too, the rows of dk and dv that are of sequences are found
+  // by their offsets.
+  bool dense = forward.mode == JFA_ATTENTION_MODE_DENSE;
+  bool jagged = forward.mode == JFA_ATTENTION_MODE_JAGGED;
+  bool any = forward.k.rows > 0;
+  JFA_RETURN_IF_FAILED(checkPointer("q_offsets", buffers.forward.q_offsets,
+                                    jagged && any, alignof(int32_t)));
+  return checkPointer("k_offsets", buffers.forward.k_offsets, !dense && any,
                       alignof(int32_t));
 }

@@ -38,6 +38,18 @@ Status checkAttention(const jfaAttentionForwardDescription &description,
 Status checkBuffers(const AttentionProblem &problem,
                     const jfaAttentionForwardBuffers &buffers);
 
+/// A forward with the tensors of its gradients.
+struct AttentionGradients {
+  AttentionProblem forward;
+  TensorLayout dOut, dQ, dK, dV;
+  bool deterministic;
+};
+
+Status checkGradients(const jfaAttentionBackwardDescription &description,
+                      AttentionGradients &gradients);
+Status checkBuffers(const AttentionGradients &gradients,
+                    const jfaAttentionBackwardBuffers &buffers);
+
 } // namespace jfa::runtime
 
 #endif // JFA_LIB_RUNTIME_ATTENTIONPROBLEM_H

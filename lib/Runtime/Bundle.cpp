@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
@@ -131,8 +132,13 @@ static TensorMapRecipe toRecipe(const json &object) {
     fail("expected 'dims' to have 1 to 5 entries, but got ", rank);
   }
   const TensorMapDimension &inner = result.dimensions.front();
-  if (inner.axis != 2 || inner.step != 1) {
-    fail("expected the first of 'dims' to walk axis 2 in steps of 1");
+  int last = 0;
+  for (const TensorMapDimension &dimension : result.dimensions) {
+    last = std::max(last, dimension.axis);
+  }
+  if (last == 0 || inner.axis != last || inner.step != 1) {
+    fail("expected the first of 'dims' to walk the last of two or three axes "
+         "in steps of 1");
   }
   result.swizzleBytes =
       static_cast<int>(getInteger(object, "swizzle_bytes", 0, 128));
@@ -175,8 +181,9 @@ static Argument toArgument(const json &object) {
     result.element = toElementType(getString(object, "element"));
     result.recipe = toRecipe(object);
     expected = 128;
-    if (result.element > ElementType::F16) {
-      fail("expected the tensor map '", result.name, "' to be bf16 or f16");
+    if (result.element > ElementType::F32) {
+      fail("expected the tensor map '", result.name,
+           "' to be bf16, f16 or f32");
     }
   } else if (kind == "pointer") {
     result.kind = ArgumentKind::Pointer;

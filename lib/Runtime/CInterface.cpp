@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBackward.h"
 #include "AttentionForward.h"
 #include "Kernels.h"
 
@@ -15,6 +16,10 @@ using namespace jfa::runtime;
 
 struct jfaAttentionForwardPlan {
   AttentionForwardPlan plan;
+};
+
+struct jfaAttentionBackwardPlan {
+  AttentionBackwardPlan plan;
 };
 
 static void copyText(char *destination, size_t size, const std::string &text) {
@@ -174,13 +179,13 @@ jfaStatus jfaKernelGetFacts(int64_t index, jfaKernelFacts *facts,
 }
 
 //===----------------------------------------------------------------------===//
-// Attention, forward
+// Plans
 //===----------------------------------------------------------------------===//
 
-jfaStatus
-jfaAttentionForwardPlanCreate(const jfaAttentionForwardDescription *description,
-                              int32_t device, jfaAttentionForwardPlan **plan,
-                              jfaError *error) {
+/// Makes a plan of either kind.
+template <typename Plan, typename Description>
+static jfaStatus createPlan(const Description *description, int32_t device,
+                            Plan **plan, jfaError *error) {
   return guarded(error, [&]() -> Status {
     Status status = checkNotNull("plan", plan);
     if (status.failed()) {
@@ -191,8 +196,8 @@ jfaAttentionForwardPlanCreate(const jfaAttentionForwardDescription *description,
     if (status.failed()) {
       return status;
     }
-    auto result = std::make_unique<jfaAttentionForwardPlan>();
-    status = AttentionForwardPlan::create(*description, device, result->plan);
+    auto result = std::make_unique<Plan>();
+    status = decltype(result->plan)::create(*description, device, result->plan);
     if (!status.failed()) {
       *plan = result.release();
     }
@@ -200,15 +205,9 @@ jfaAttentionForwardPlanCreate(const jfaAttentionForwardDescription *description,
   });
 }
 
-jfaStatus jfaAttentionForwardPlanDestroy(jfaAttentionForwardPlan *plan,
-                                         jfaError *error) {
-  delete plan;
-  return report(success(), error);
-}
-
-jfaStatus
-jfaAttentionForwardPlanGetWorkspaceSize(const jfaAttentionForwardPlan *plan,
-                                        size_t *bytes, jfaError *error) {
+template <typename Plan>
+static jfaStatus getWorkspaceSize(const Plan *plan, size_t *bytes,
+                                  jfaError *error) {
   return guarded(error, [&]() -> Status {
     Status status = checkNotNull("plan", plan);
     if (!status.failed()) {
@@ -221,6 +220,66 @@ jfaAttentionForwardPlanGetWorkspaceSize(const jfaAttentionForwardPlan *plan,
   });
 }
 
+template <typename Plan>
+static jfaStatus initializeWorkspace(const Plan *plan, void *workspace,
+                                     size_t bytes, void *stream,
+                                     jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    return status.failed()
+               ? status
+               : plan->plan.initializeWorkspace(
+                     workspace, bytes, static_cast<Driver::Stream>(stream));
+  });
+}
+
+template <typename Plan, typename Buffers, typename Workspace>
+static jfaStatus execute(const Plan *plan, const Buffers *buffers,
+                         Workspace *workspace, size_t bytes, void *stream,
+                         jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (!status.failed()) {
+      status = checkNotNull("buffers", buffers);
+    }
+    return status.failed()
+               ? status
+               : plan->plan.execute(*buffers, workspace, bytes,
+                                    static_cast<Driver::Stream>(stream));
+  });
+}
+
+static void fillFacts(const Kernel &kernel, int64_t grid, size_t numItems,
+                      jfaKernelFacts &facts) {
+  fillFacts(kernel, facts);
+  facts.grid[0] = static_cast<int32_t>(grid);
+  facts.grid[1] = facts.grid[2] = 1;
+  facts.num_items = static_cast<int64_t>(numItems);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention, forward
+//===----------------------------------------------------------------------===//
+
+jfaStatus
+jfaAttentionForwardPlanCreate(const jfaAttentionForwardDescription *description,
+                              int32_t device, jfaAttentionForwardPlan **plan,
+                              jfaError *error) {
+  return createPlan(description, device, plan, error);
+}
+
+jfaStatus jfaAttentionForwardPlanDestroy(jfaAttentionForwardPlan *plan,
+                                         jfaError *error) {
+  delete plan;
+  return report(success(), error);
+}
+
+jfaStatus
+jfaAttentionForwardPlanGetWorkspaceSize(const jfaAttentionForwardPlan *plan,
+                                        size_t *bytes, jfaError *error) {
+  return getWorkspaceSize(plan, bytes, error);
+}
+
 jfaStatus jfaAttentionForwardPlanGetFacts(const jfaAttentionForwardPlan *plan,
                                           jfaKernelFacts *facts,
                                           jfaError *error) {
@@ -229,28 +288,18 @@ jfaStatus jfaAttentionForwardPlanGetFacts(const jfaAttentionForwardPlan *plan,
     if (!status.failed()) {
       status = checkFacts(facts);
     }
-    if (status.failed()) {
-      return status;
+    if (!status.failed()) {
+      fillFacts(plan->plan.getKernel(), plan->plan.getGrid(),
+                plan->plan.getNumTiles(), *facts);
     }
-    fillFacts(plan->plan.getKernel(), *facts);
-    facts->grid[0] = static_cast<int32_t>(plan->plan.getGrid());
-    facts->grid[1] = facts->grid[2] = 1;
-    facts->num_items = static_cast<int64_t>(plan->plan.getNumItems());
-    return success();
+    return status;
   });
 }
 
 jfaStatus jfaAttentionForwardPlanInitializeWorkspace(
     const jfaAttentionForwardPlan *plan, void *workspace,
     size_t workspace_bytes, void *stream, jfaError *error) {
-  return guarded(error, [&]() -> Status {
-    Status status = checkNotNull("plan", plan);
-    if (status.failed()) {
-      return status;
-    }
-    return plan->plan.initializeWorkspace(workspace, workspace_bytes,
-                                          static_cast<Driver::Stream>(stream));
-  });
+  return initializeWorkspace(plan, workspace, workspace_bytes, stream, error);
 }
 
 jfaStatus jfaAttentionForwardExecute(const jfaAttentionForwardPlan *plan,
@@ -258,15 +307,80 @@ jfaStatus jfaAttentionForwardExecute(const jfaAttentionForwardPlan *plan,
                                      const void *workspace,
                                      size_t workspace_bytes, void *stream,
                                      jfaError *error) {
+  return execute(plan, buffers, workspace, workspace_bytes, stream, error);
+}
+
+//===----------------------------------------------------------------------===//
+// Attention, backward
+//===----------------------------------------------------------------------===//
+
+jfaStatus jfaAttentionBackwardPlanCreate(
+    const jfaAttentionBackwardDescription *description, int32_t device,
+    jfaAttentionBackwardPlan **plan, jfaError *error) {
+  return createPlan(description, device, plan, error);
+}
+
+jfaStatus jfaAttentionBackwardPlanDestroy(jfaAttentionBackwardPlan *plan,
+                                          jfaError *error) {
+  delete plan;
+  return report(success(), error);
+}
+
+jfaStatus
+jfaAttentionBackwardPlanGetWorkspaceSize(const jfaAttentionBackwardPlan *plan,
+                                         size_t *bytes, jfaError *error) {
+  return getWorkspaceSize(plan, bytes, error);
+}
+
+jfaStatus
+jfaAttentionBackwardPlanGetLaunchCount(const jfaAttentionBackwardPlan *plan,
+                                       int32_t *count, jfaError *error) {
   return guarded(error, [&]() -> Status {
     Status status = checkNotNull("plan", plan);
     if (!status.failed()) {
-      status = checkNotNull("buffers", buffers);
+      status = checkNotNull("count", count);
+    }
+    if (!status.failed()) {
+      *count = AttentionBackwardPlan::kNumLaunches;
+    }
+    return status;
+  });
+}
+
+jfaStatus jfaAttentionBackwardPlanGetFacts(const jfaAttentionBackwardPlan *plan,
+                                           int32_t launch,
+                                           jfaKernelFacts *facts,
+                                           jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (!status.failed()) {
+      status = checkFacts(facts);
     }
     if (status.failed()) {
       return status;
     }
-    return plan->plan.execute(*buffers, workspace, workspace_bytes,
-                              static_cast<Driver::Stream>(stream));
+    constexpr int32_t kCount = AttentionBackwardPlan::kNumLaunches;
+    if (launch < 0 || launch >= kCount) {
+      return invalid("launch", "to be in 0 .. ", kCount - 1, ", but got ",
+                     launch);
+    }
+    const auto &which = plan->plan.getLaunch(size_t(launch));
+    fillFacts(which.kernel.getKernel(), which.grid, which.getNumItems(),
+              *facts);
+    return success();
   });
+}
+
+jfaStatus jfaAttentionBackwardPlanInitializeWorkspace(
+    const jfaAttentionBackwardPlan *plan, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error) {
+  return initializeWorkspace(plan, workspace, workspace_bytes, stream, error);
+}
+
+jfaStatus
+jfaAttentionBackwardExecute(const jfaAttentionBackwardPlan *plan,
+                            const jfaAttentionBackwardBuffers *buffers,
+                            void *workspace, size_t workspace_bytes,
+                            void *stream, jfaError *error) {
+  return execute(plan, buffers, workspace, workspace_bytes, stream, error);
 }

@@ -63,6 +63,8 @@ Status Driver::open() {
   load(moduleGetFunction, "cuModuleGetFunction");
   load(functionSetAttribute, "cuFuncSetAttribute");
   load(launchKernel, "cuLaunchKernel");
+  load(occupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  load(setMemoryAsync, "cuMemsetD8Async");
   load(copyToDeviceAsync, "cuMemcpyHtoDAsync_v2");
   load(tensorMapEncodeTiled, "cuTensorMapEncodeTiled");
   if (missing) {

@@ -61,6 +61,9 @@ struct Driver {
                          unsigned gridZ, unsigned blockX, unsigned blockY,
                          unsigned blockZ, unsigned sharedBytes, Stream,
                          void **arguments, void **extra);
+  Result (*occupancyMaxActiveBlocks)(int *, Function, int threads,
+                                     size_t sharedBytes);
+  Result (*setMemoryAsync)(Pointer, unsigned char, size_t, Stream);
   Result (*copyToDeviceAsync)(Pointer, const void *, size_t, Stream);
   Result (*tensorMapEncodeTiled)(TensorMap *, int dataType, uint32_t rank,
                                  void *base, const uint64_t *sizes,

@@ -11,9 +11,6 @@
 
 using namespace jfa::runtime;
 
-// All tensors of the attention kernels have 16-bit elements.
-static constexpr uint64_t kElementBytes = 2;
-
 static uint64_t getAxisSize(const TensorLayout &tensor, int axis) {
   int64_t size = axis == 0   ? tensor.rows
                  : axis == 1 ? tensor.heads
@@ -66,7 +63,8 @@ Status jfa::runtime::getTensorMapShape(const TensorMapRecipe &recipe,
       continue;
     }
     uint64_t stride = getAxisStride(tensor, dimension.axis) *
-                      static_cast<uint64_t>(dimension.step) * kElementBytes;
+                      static_cast<uint64_t>(dimension.step) *
+                      static_cast<uint64_t>(tensor.elementBytes);
     if (stride % 16 != 0 || stride > kMaxStride) {
       return invalid(name,
                      "to have strides that are multiples of 16 bytes below "
@@ -86,10 +84,13 @@ Status jfa::runtime::encodeTensorMap(const Driver &driver,
                                      const Argument &argument, const void *base,
                                      TensorMap &map) {
   constexpr int kFloat16 = 6;
+  constexpr int kFloat32 = 7;
   constexpr int kBFloat16 = 9;
   constexpr int kPromote128Bytes = 2;
   constexpr uint32_t ones[5] = {1, 1, 1, 1, 1};
-  int type = argument.element == ElementType::BF16 ? kBFloat16 : kFloat16;
+  int type = argument.element == ElementType::BF16  ? kBFloat16
+             : argument.element == ElementType::F16 ? kFloat16
+                                                    : kFloat32;
   // CU_TENSOR_MAP_SWIZZLE_{NONE,32B,64B,128B} are 0 to 3.
   int bytes = argument.recipe.swizzleBytes;
   int swizzle = bytes == 0 ? 0 : bytes == 32 ? 1 : bytes == 64 ? 2 : 3;

@@ -37,13 +37,15 @@ namespace jfa::runtime {
 /// Coordinates are 32-bit and signed: one tile past the end must not overflow.
 constexpr int64_t kSegmentBound = int64_t(1) << 30;
 
-/// A tensor [rows, heads, dim] of 16-bit elements; strides count elements.
+/// A tensor [rows, heads, dim]; strides count elements. Of one with two axes
+/// `dim` is 1, and `headStride` too.
 struct TensorLayout {
   int64_t rows;
   int64_t heads;
   int64_t dim;
   int64_t rowStride;
   int64_t headStride;
+  int64_t elementBytes = 2;
 };
 
 /// What the driver is asked to encode.

@@ -16,46 +16,7 @@
 
 using namespace jfa::runtime;
 
-int64_t jfa::runtime::getTileCost(const Sequences &sequences,
-                                  const WorkShape &shape, int64_t sequence,
-                                  int64_t row) {
-  int64_t keys = sequences.getKeys(sequence);
-  int64_t seen = keys;
-  if (shape.causal) {
-    int64_t last = row + shape.blockM + keys - sequences.getQueries(sequence);
-    seen = std::max<int64_t>(0, std::min(last, keys));
-  }
-  return (seen + shape.blockN - 1) / shape.blockN + 1;
-}
-
 namespace {
-template <typename T>
-using Array = std::vector<T, UninitializedAllocator<T>>;
-
-/// A sequence with queries.
-struct Entry {
-  uint32_t keys;
-  uint32_t queries;
-  int32_t sequence;
-  int32_t tiles;
-};
-
-/// So many items that follow each other cost the same.
-struct CostRun {
-  int64_t cost;
-  int64_t count;
-};
-
-/// What grows with the batch. Each thread keeps its own: fresh pages would cost
-/// more time than all that is done with them.
-struct Scratch {
-  Array<Entry> entries, otherEntries;
-  /// In the order in which they are dealt; what they cost; the worker of each.
-  Array<WorkItem> items;
-  Array<CostRun> costs;
-  Array<int32_t> owners;
-};
-
 /// Divides integers below 2^31 by a smaller one, rounding down: (n + 1/2) / d is
 /// further from the next integer than rounding takes it.
 class Divider {
@@ -69,6 +30,69 @@ public:
 private:
   double inverse;
 };
+} // namespace
+
+/// Steps of the tile from `row` on, of a sequence with so many rows of tiles
+/// and `others` of what they are multiplied with.
+static int64_t countSteps(const WorkShape &shape, Divider divideByBlock,
+                          int64_t row, int64_t rows, int64_t others) {
+  // Rows end at the same place, so that the last query sees the last key. Query
+  // tiles see a beginning of the keys, key tiles are seen by an end of the
+  // queries.
+  int64_t begin = 0, end = others;
+  if (shape.causal && shape.rows == TileRows::Queries) {
+    end = std::clamp<int64_t>(row + shape.blockM + others - rows, 0, others);
+  } else if (shape.causal) {
+    begin = std::max<int64_t>(row + others - rows, 0);
+  }
+  if (begin >= end) {
+    return 0;
+  }
+  return divideByBlock(end + shape.blockN - 1) - divideByBlock(begin);
+}
+
+int64_t jfa::runtime::getTileCost(const Sequences &sequences,
+                                  const WorkShape &shape, int64_t sequence,
+                                  int64_t row) {
+  int64_t queries = sequences.getQueries(sequence);
+  int64_t keys = sequences.getKeys(sequence);
+  if (shape.rows == TileRows::Keys) {
+    std::swap(queries, keys);
+  }
+  return shape.overhead +
+         countSteps(shape, Divider(shape.blockN), row, queries, keys);
+}
+
+namespace {
+template <typename T>
+using Array = std::vector<T, UninitializedAllocator<T>>;
+
+/// A sequence with tiles.
+struct Entry {
+  /// What they are multiplied with.
+  uint32_t others;
+  uint32_t rows;
+  int32_t sequence;
+  int32_t tiles;
+};
+
+/// So many shares that follow each other cost the same, and have as many items
+/// each. A share goes to one worker.
+struct CostRun {
+  int64_t cost;
+  int64_t count;
+  int64_t items;
+};
+
+/// What grows with the batch. Each thread keeps its own: fresh pages would cost
+/// more time than all that is done with them.
+struct Scratch {
+  Array<Entry> entries, otherEntries;
+  /// In the order in which they are dealt; what they cost; the worker of each.
+  Array<WorkItem> items;
+  Array<CostRun> costs;
+  Array<int32_t> owners;
+};
 
 /// Half of the cache of a Hopper GPU; the rest is for queries and outputs.
 constexpr int64_t kCacheBytes = 32 << 20;
@@ -79,18 +103,19 @@ constexpr int64_t kCacheBytes = 32 << 20;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The sequences with queries, in their order until sortByKeys() is called.
+/// The sequences with tiles, in their order until sortByOthers() is called.
 struct Entries {
   Array<Entry> &list;
   /// Tiles of one head.
   int64_t tiles = 0;
-  uint32_t mostKeys = 0;
-  /// Whether no sequence has more keys than the one before it, and whether each
-  /// has as many queries as keys.
+  uint32_t mostOthers = 0;
+  /// Whether no sequence has more to multiply with than the one before it, and
+  /// whether each has as many queries as keys.
   bool falling = true, square = true;
 
-  Entries(const Sequences &sequences, int64_t blockM, Scratch &scratch);
-  void sortByKeys(const WorkShape &shape);
+  Entries(const Sequences &sequences, const WorkShape &shape,
+          Scratch &scratch);
+  void sortByOthers(const WorkShape &shape);
 
 private:
   static constexpr int kDigitBits = 12;
@@ -101,37 +126,40 @@ private:
 };
 } // namespace
 
-Entries::Entries(const Sequences &sequences, int64_t blockM, Scratch &scratch)
+Entries::Entries(const Sequences &sequences, const WorkShape &shape,
+                 Scratch &scratch)
     : list(scratch.entries), other(scratch.otherEntries) {
   list.resize(size_t(sequences.count));
   Entry *end = list.data();
-  Divider divide(blockM);
+  Divider divideByTile(shape.blockM);
   uint32_t before = std::numeric_limits<uint32_t>::max();
   for (int64_t i = 0; i < sequences.count; ++i) {
-    auto keys = uint32_t(sequences.getKeys(i));
-    auto queries = uint32_t(sequences.getQueries(i));
-    int32_t count = divide(queries + blockM - 1);
-    *end = {keys, queries, int32_t(i), count};
-    // Only sequences with queries have tiles.
-    if (queries > 0) {
+    auto rows = uint32_t(sequences.getQueries(i));
+    auto others = uint32_t(sequences.getKeys(i));
+    if (shape.rows == TileRows::Keys) {
+      std::swap(rows, others);
+    }
+    int32_t count = divideByTile(rows + shape.blockM - 1);
+    *end = {others, rows, int32_t(i), count};
+    if (rows > 0) {
       ++end;
       tiles += count;
-      mostKeys = std::max(mostKeys, keys);
-      falling &= keys <= before;
-      square &= keys == queries;
-      before = keys;
+      mostOthers = std::max(mostOthers, others);
+      falling &= others <= before;
+      square &= others == rows;
+      before = others;
     }
   }
   list.resize(size_t(end - list.data()));
 }
 
-/// Sorts by falling number of keys, in units that all blocks are multiples of,
+/// Sorts by falling number of others, in units that all blocks are multiples of,
 /// since nothing else depends on less; stable. A radix sort, as a batch may have
 /// a million sequences.
-void Entries::sortByKeys(const WorkShape &shape) {
+void Entries::sortByOthers(const WorkShape &shape) {
   int unitBits = (shape.blockM | shape.blockN) % 16 == 0 ? 4 : 0;
   uint32_t roundUp = (1u << unitBits) - 1;
-  for (int shift = unitBits; shift < 32 && (mostKeys + roundUp) >> shift != 0;
+  for (int shift = unitBits; shift < 32 && (mostOthers + roundUp) >> shift != 0;
        shift += kDigitBits) {
     sortByDigit(shift, roundUp);
   }
@@ -142,7 +170,7 @@ void Entries::sortByDigit(int shift, uint32_t roundUp) {
   constexpr uint32_t kBuckets = 1u << kDigitBits;
   // Complemented digits sort downwards.
   auto digit = [&](const Entry &entry) {
-    return ~((entry.keys + roundUp) >> shift) & (kBuckets - 1);
+    return ~((entry.others + roundUp) >> shift) & (kBuckets - 1);
   };
   std::array<uint32_t, kBuckets + 1> starts{};
   for (const Entry &entry : list) {
@@ -170,8 +198,8 @@ public:
 
   Array<WorkItem> &items;
   Array<CostRun> &costs;
-  /// The most that a tile and an item cost.
-  int64_t largestTile = 0, largestItem = 0;
+  /// The most that a tile and a share cost.
+  int64_t largestTile = 0, largestShare = 0;
 
 private:
   /// The tiles of some heads of a sequence.
@@ -187,6 +215,7 @@ private:
   };
 
   size_t addGrouped(int64_t tilesToGroup);
+  void addItems(const Part &part, bool oneShare);
   void addFull(size_t begin);
   void addCausal(size_t begin);
   void addSection();
@@ -201,19 +230,20 @@ private:
         int32_t row = (tile + i) * int32_t(shape.blockM);
         *next++ = {part.entry.sequence, row, head, 1};
       }
-      addCost(cost, 1, numTiles);
     }
+    addCost(cost, int64_t(part.headEnd - part.headBegin) * numTiles, 1);
+    largestTile = std::max<int64_t>(largestTile, cost);
   }
 
-  /// Counts so many items of `heads` tiles.
-  void addCost(int32_t cost, int32_t heads, int64_t count) {
-    int64_t itemCost = int64_t(cost) * heads;
-    if (itemCost != costs.back().cost) {
-      costs.push_back({itemCost, 0});
-      largestTile = std::max<int64_t>(largestTile, cost);
-      largestItem = std::max(largestItem, itemCost);
+  /// Counts so many shares of `numItems` items.
+  void addCost(int64_t cost, int64_t count, int64_t numItems) {
+    CostRun &last = costs.back();
+    if (cost == last.cost && numItems == last.items) {
+      last.count += count;
+      return;
     }
-    costs.back().count += count;
+    costs.push_back({cost, count, numItems});
+    largestShare = std::max(largestShare, cost);
   }
 
   /// Makes room for so many items.
@@ -226,19 +256,15 @@ private:
     return result;
   }
 
-  /// How many key-value heads, of `left`, begin in so many bytes.
+  /// How many shared heads, of `left`, begin in so many bytes.
   int64_t fitHeads(int64_t left, int64_t headBytes, int64_t bytes) const {
     return left * headBytes <= bytes ? left : (bytes - 1) / headBytes + 1;
   }
 
-  /// What getTileCost() says, faster: this is called often.
   int32_t getCost(const Entry &entry, int64_t tile) const {
-    int64_t seen = entry.keys;
-    if (shape.causal) {
-      int64_t last = (tile + 1) * shape.blockM + entry.keys - entry.queries;
-      seen = std::max<int64_t>(0, std::min(last, seen));
-    }
-    return divideByBlock(seen + shape.blockN - 1) + 1;
+    return int32_t(shape.overhead + countSteps(shape, divideByBlock,
+                                               tile * shape.blockM, entry.rows,
+                                               entry.others));
   }
 
   const Entries &entries;
@@ -256,7 +282,7 @@ TileOrder::TileOrder(const Entries &entries, const WorkShape &shape,
                      int64_t tilesToGroup, Scratch &scratch)
     : items(scratch.items), costs(scratch.costs), entries(entries),
       shape(shape), divideByBlock(shape.blockN) {
-  costs.assign(1, {0, 0});
+  costs.assign(1, {0, 0, 1});
   size_t begin = addGrouped(tilesToGroup);
   if (shape.causal) {
     addCausal(begin);
@@ -267,30 +293,49 @@ TileOrder::TileOrder(const Entries &entries, const WorkShape &shape,
 }
 
 /// Adds whole sequences, with items of as many heads as have their keys in the
-/// cache together. Returns the first sequence left.
+/// cache together. The tiles of short sequences are one share. Returns the first
+/// sequence left.
 size_t TileOrder::addGrouped(int64_t tilesToGroup) {
-  auto group = int32_t(shape.queryHeads / shape.kvHeads);
-  auto blockM = int32_t(shape.blockM);
+  constexpr int32_t kShort = 4;
+  auto group = int32_t(shape.heads / shape.sharedHeads);
   for (size_t i = 0; i < entries.list.size(); ++i) {
     const Entry entry = entries.list[i];
-    tilesToGroup -= entry.tiles * shape.queryHeads;
+    tilesToGroup -= entry.tiles * shape.heads;
     if (tilesToGroup < 0) {
       return i;
     }
-    int64_t headBytes = entry.keys * shape.bytesPerKey;
-    for (int64_t head = 0; head < shape.kvHeads;) {
-      int64_t kvHeads = fitHeads(shape.kvHeads - head, headBytes, kCacheBytes);
-      int32_t heads = int32_t(kvHeads) * group;
-      WorkItem *next = extend(entry.tiles);
-      // The tiles that cost most first.
-      for (int32_t tile = entry.tiles - 1; tile >= 0; --tile) {
-        *next++ = {entry.sequence, tile * blockM, int32_t(head) * group, heads};
-        addCost(getCost(entry, tile), heads, 1);
-      }
-      head += kvHeads;
+    int64_t headBytes = entry.others * shape.bytesPerRow;
+    for (int64_t head = 0; head < shape.sharedHeads;) {
+      int64_t heads =
+          fitHeads(shape.sharedHeads - head, headBytes, kCacheBytes);
+      addItems({entry, int32_t(head) * group, int32_t(head + heads) * group},
+               entry.tiles <= kShort);
+      head += heads;
     }
   }
   return entries.list.size();
+}
+
+/// Adds an item for each tile, those that cost most first: the last queries or
+/// the first keys.
+void TileOrder::addItems(const Part &part, bool oneShare) {
+  int32_t heads = part.headEnd - part.headBegin, tiles = part.entry.tiles;
+  WorkItem *next = extend(tiles);
+  int64_t sum = 0;
+  for (int32_t i = 0; i < tiles; ++i) {
+    int32_t tile = shape.rows == TileRows::Keys ? i : tiles - 1 - i;
+    int64_t cost = getCost(part.entry, tile);
+    largestTile = std::max(largestTile, cost);
+    *next++ = {part.entry.sequence, tile * int32_t(shape.blockM),
+               part.headBegin, heads};
+    sum += cost;
+    if (!oneShare) {
+      addCost(cost * heads, 1, 1);
+    }
+  }
+  if (oneShare) {
+    addCost(sum * heads, 1, tiles);
+  }
 }
 
 /// Without a mask sections do not change the order, since all tiles of a
@@ -298,7 +343,7 @@ size_t TileOrder::addGrouped(int64_t tilesToGroup) {
 void TileOrder::addFull(size_t begin) {
   for (size_t i = begin; i < entries.list.size(); ++i) {
     const Entry &entry = entries.list[i];
-    add({entry, 0, int32_t(shape.queryHeads)}, 0, entry.tiles,
+    add({entry, 0, int32_t(shape.heads)}, 0, entry.tiles,
         getCost(entry, 0));
   }
 }
@@ -307,14 +352,14 @@ void TileOrder::addCausal(size_t begin) {
   int64_t cacheBytes = shape.order == WorkOrder::Unsectioned
                            ? std::numeric_limits<int64_t>::max()
                            : kCacheBytes;
-  auto group = int32_t(shape.queryHeads / shape.kvHeads);
+  auto group = int32_t(shape.heads / shape.sharedHeads);
   int64_t bytes = 0;
   for (size_t i = begin; i < entries.list.size(); ++i) {
     const Entry &entry = entries.list[i];
-    int64_t headBytes = entry.keys * shape.bytesPerKey;
-    for (int64_t head = 0; head < shape.kvHeads;) {
+    int64_t headBytes = entry.others * shape.bytesPerRow;
+    for (int64_t head = 0; head < shape.sharedHeads;) {
       int64_t heads =
-          fitHeads(shape.kvHeads - head, headBytes, cacheBytes - bytes);
+          fitHeads(shape.sharedHeads - head, headBytes, cacheBytes - bytes);
       section.push_back(
           {entry, int32_t(head) * group, int32_t(head + heads) * group});
       head += heads;
@@ -336,7 +381,7 @@ void TileOrder::addSection() {
         add(part, tile, 1, getCost(part.entry, tile));
       }
     }
-  } else if (entries.square) {
+  } else if (entries.square && shape.rows == TileRows::Queries) {
     addSquareSection();
   } else {
     addSortedSection();
@@ -388,19 +433,24 @@ void TileOrder::addSquareSection() {
 // Who takes an item
 //===----------------------------------------------------------------------===//
 
-/// Gives each item to whoever has least to do. Returns whether no worker has more
-/// to do than the mean and the largest tile, as it is if items are tiles.
+/// Gives each share to whoever has least to do. Returns whether no worker has more
+/// to do than the mean and the largest tile, as it is if shares are tiles.
 static bool dealToLeast(const TileOrder &order, int64_t workers,
                         Array<int32_t> &owners) {
   // Costs beyond this are rounded up, by less than a millionth of the largest.
   constexpr int64_t kMaxCost = 1 << 20;
-  int64_t unit = order.largestItem / kMaxCost + 1;
-  Dealer dealer(workers, order.largestItem / unit + 2);
+  int64_t unit = order.largestShare / kMaxCost + 1;
+  Dealer dealer(workers, order.largestShare / unit + 2);
   owners.resize(order.items.size());
   int32_t *next = owners.data();
   for (const CostRun &run : order.costs) {
     dealer.give((run.cost + unit - 1) / unit, run.count, next);
-    next += run.count;
+    // From one owner for each share to one for each item.
+    for (int64_t i = run.count; run.items > 1 && i-- > 0;) {
+      int32_t owner = next[i];
+      std::fill_n(next + i * run.items, run.items, owner);
+    }
+    next += run.count * run.items;
   }
   const std::vector<int64_t> &loads = dealer.getLoads();
   int64_t total = std::accumulate(loads.begin(), loads.end(), int64_t(0));
@@ -456,11 +506,10 @@ static void deal(const Entries &entries, const WorkShape &shape, int64_t total,
   auto place = [&](const TileOrder &order) {
     placeItems(order.items, scratch.owners, workers, list);
   };
-  // The last tiles make up for what items of several heads left uneven, of
-  // which workers may have one more or less.
-  constexpr int64_t kLong = 1 << 14, kLast = 1 << 12;
-  if (shape.groupsHeads && total > kLong) {
-    int64_t last = std::max(kLast, 2 * workers * shape.queryHeads);
+  // The last tiles make up for what larger shares left uneven, of which workers
+  // may have one more or less.
+  if (total > shape.groupAbove) {
+    int64_t last = std::max(shape.groupAbove / 4, 2 * workers * shape.heads);
     TileOrder order(entries, shape, std::max<int64_t>(0, total - last),
                     scratch);
     if (dealToLeast(order, workers, scratch.owners)) {
@@ -482,12 +531,14 @@ Status jfa::runtime::makeWorkList(const Sequences &sequences,
   // The kernel multiplies an item's number by four in 32 bits.
   constexpr int64_t kMaxTiles = std::numeric_limits<int32_t>::max() / 4 - 1;
   static thread_local Scratch scratch;
-  Entries entries(sequences, shape.blockM, scratch);
+  Entries entries(sequences, shape, scratch);
   // Both are below 2^31 but for a batch that repeats long queries.
   if (entries.tiles > kMaxTiles ||
-      entries.tiles * shape.queryHeads > kMaxTiles) {
+      entries.tiles * shape.heads > kMaxTiles) {
     return invalid("batch_size", "to make at most ", kMaxTiles, " tiles of ",
-                   shape.blockM, " query rows of a head, but got more");
+                   shape.blockM,
+                   shape.rows == TileRows::Queries ? " query rows" : " keys",
+                   " of a head, but got more");
   }
   if (entries.tiles == 0) {
     list.items.clear();
@@ -497,8 +548,8 @@ Status jfa::runtime::makeWorkList(const Sequences &sequences,
     return success();
   }
   if (shape.order != WorkOrder::Unsorted && !entries.falling) {
-    entries.sortByKeys(shape);
+    entries.sortByOthers(shape);
   }
-  deal(entries, shape, entries.tiles * shape.queryHeads, scratch, list);
+  deal(entries, shape, entries.tiles * shape.heads, scratch, list);
   return success();
 }

@@ -5,22 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The host cuts every sequence into tiles of BLOCK_M query rows and deals them
-// to the multiprocessors, so that a persistent kernel finds the same work on
-// each:
+// The host cuts every sequence into tiles, of query rows for the forward and of
+// keys for the backward, and deals them to the multiprocessors, so that a
+// persistent kernel finds the same work on each. A tile takes a step for each
+// block of what it is multiplied with, keys or queries:
 //
-//  - tiles that share keys and values are taken at about the same time, in
-//    sections whose keys and values fit the L2 cache, longest sequences first;
+//  - tiles that share those are taken at about the same time, in sections whose
+//    share of them fits the L2 cache, longest sequences first;
 //  - within a section the longest tiles come first;
-//  - each goes to the multiprocessor that has least to do so far. Of a long
-//  list
-//    only the end is dealt so: before it, tiles are dealt back and forth, and a
-//    tile's rows of all heads are one item.
+//  - each goes to the multiprocessor that has least to do so far.
 //
-// A plan may be made for each batch, so this is written for speed: no memory is
-// taken per sequence, every item is written once, at its place, and all else is
-// done for runs of tiles that cost the same. How long it takes does not depend
-// on the number of heads.
+// In a long list an item has a tile's rows of several heads, as many as have
+// their keys in the cache together, except for the last tiles, which make up for
+// what such items leave uneven. Sequences are taken one by one there.
+//
+// A plan may be made for each batch, so this is written for speed: passes over
+// arrays that stay with the thread, and as many items for few heads as for many.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +30,7 @@
 #include "Status.h"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
 #include <numeric>
@@ -37,15 +38,19 @@
 
 namespace jfa::runtime {
 
-/// One entry of the device's work list: for each of some heads a tile of query
-/// rows.
+/// One entry of the device's work list: for each of some heads a tile.
 struct WorkItem {
   int32_t sequence;
-  /// First query row, counted from the sequence's first.
+  /// First row of the tile, counted from the sequence's first.
   int32_t row;
   /// The first head, and how many follow each other from there.
   int32_t head;
   int32_t numHeads;
+
+  bool operator==(const WorkItem &other) const {
+    return sequence == other.sequence && row == other.row &&
+           head == other.head && numHeads == other.numHeads;
+  }
 };
 static_assert(sizeof(WorkItem) == 16, "the kernels read four 32-bit ints");
 
@@ -81,21 +86,34 @@ enum class WorkOrder {
   Unsectioned = JFA_WORK_ORDER_UNSECTIONED,
 };
 
+/// What the rows of a tile are.
+enum class TileRows { Queries, Keys };
+
 /// What decides how much work a tile is, and who shares it.
 struct WorkShape {
+  /// Rows of a tile.
   int64_t blockM;
+  /// Rows of a step.
   int64_t blockN;
   bool causal;
-  int64_t queryHeads;
-  int64_t kvHeads;
-  /// Bytes of one key and one value of one head.
-  int64_t bytesPerKey;
+  /// Heads of the tiles.
+  int64_t heads;
+  /// Heads of what they are multiplied with. As many tiles share each.
+  int64_t sharedHeads;
+  /// Bytes of one row of one head of what they are multiplied with.
+  int64_t bytesPerRow;
   /// Multiprocessors to deal to.
   int64_t workers;
   WorkOrder order = WorkOrder::Balanced;
-  /// Whether the kernel takes items of several heads.
-  bool groupsHeads = false;
+  TileRows rows = TileRows::Queries;
+  /// The steps that a tile's beginning and end take.
+  int64_t overhead = 1;
+  /// Longer lists, in tiles, have items of several heads.
+  int64_t groupAbove = std::numeric_limits<int64_t>::max();
 };
+
+/// Where it begins to take long to list each tile.
+constexpr int64_t kLongList = 1 << 14;
 
 /// An allocator that leaves new elements as they are: who makes a list writes
 /// all of it.
@@ -116,7 +134,7 @@ struct UninitializedAllocator : std::allocator<T> {
 };
 
 /// The work of a launch: worker w takes `items[starts[w]]` up to
-/// `items[starts[w + 1] - 1]`, in this order; they are `tiles[w]` tiles.
+/// `items[starts[w + 1] - 1]`, in this order; they have `tiles[w]` tiles.
 struct WorkList {
   std::vector<WorkItem, UninitializedAllocator<WorkItem>> items;
   std::vector<int32_t> starts;
@@ -127,14 +145,15 @@ struct WorkList {
   }
 };
 
-/// Steps that a tile of `rows` query rows from `row` takes: one for each block
-/// of keys that some row sees, and one for its beginning and end.
+/// Steps that the tile from `row` on takes: one for each block that has a key
+/// which some row sees, or a query that sees some row, and those for its
+/// beginning and end.
 int64_t getTileCost(const Sequences &sequences, const WorkShape &shape,
                     int64_t sequence, int64_t row);
 
-/// Makes the list. Every block of `blockM` query rows that has a row is in it
-/// once for each head, also where a sequence has no keys: its output is written
-/// too. No worker without work is listed. There is room for one more item.
+/// Makes the list. Every tile that has a row is in it once for each head, also
+/// where a sequence has nothing to multiply it with: its output is written too.
+/// No worker without work is listed. There is room for one more item.
 /// Refuses lists whose items the kernel could not number.
 Status makeWorkList(const Sequences &sequences, const WorkShape &shape,
                     WorkList &list);

@@ -20,10 +20,13 @@ using namespace mlir::jfa::sim;
 namespace runtime = ::jfa::runtime;
 
 /// The arrays, in this order.
-static const char *const kArrays[] = {"q",         "k",     "v",
-                                      "o",         "lse",   "q_offsets",
-                                      "k_offsets", "items", "item_starts"};
-static constexpr size_t kNumArrays = 9;
+static const char *const kArrays[] = {
+    "q",           "k",  "v",  "o",  "lse", "q_offsets", "k_offsets", "items",
+    "item_starts", "tile_counts", "do", "dq", "dk", "dv", "dq_acc", "lse_log2",
+    "delta"};
+static constexpr size_t kNumArrays = 17;
+/// As the runtime's, in lib/Runtime/AttentionBackward.h.
+static constexpr int64_t kPaddedRows = 128;
 
 static std::vector<int64_t> getStarts(const std::vector<int64_t> &lengths) {
   std::vector<int64_t> starts(lengths.size() + 1, 0);
@@ -32,30 +35,103 @@ static std::vector<int64_t> getStarts(const std::vector<int64_t> &lengths) {
 }
 
 //===----------------------------------------------------------------------===//
-// Inputs
+// The kernel
 //===----------------------------------------------------------------------===//
 
-std::string Attention::checkProgram(const Program &program) {
-  const Argument *q = nullptr;
+static const Argument *find(const Program &program, const std::string &name) {
   for (const Argument &argument : program.arguments) {
-    if (argument.name == "q") {
-      q = &argument;
-    } else if (argument.name == "k" && !argument.box.empty()) {
-      blockN = argument.box.front();
+    if (argument.name == name) {
+      return &argument;
     }
   }
-  if (!q || q->kind != ArgumentKind::TensorMap || q->box.size() != 3) {
-    return "expected a kernel with a tensor map 'q' of [rows, heads, "
-           "HEAD_DIM], because '--lengths' was given";
+  return nullptr;
+}
+
+/// A tensor map of [rows, heads, elements].
+static const Argument *findTensor(const Program &program,
+                                  const std::string &name) {
+  const Argument *argument = find(program, name);
+  bool isTensor = argument && argument->kind == ArgumentKind::TensorMap &&
+                  argument->box.size() == 3;
+  return isTensor ? argument : nullptr;
+}
+
+std::optional<AttentionPart> sim::getAttentionPart(const Program &program) {
+  if (!find(program, "dq_acc")) {
+    return findTensor(program, "q") ? std::optional(AttentionPart::Forward)
+                                    : std::nullopt;
   }
-  blockM = q->box.front();
-  dim = q->box.back();
-  element = q->element;
+  if (findTensor(program, "dq")) {
+    return AttentionPart::BackwardPost;
+  }
+  bool isMain = findTensor(program, "q") && findTensor(program, "k") &&
+                find(program, "dk");
+  if (!isMain && !findTensor(program, "o")) {
+    return std::nullopt;
+  }
+  return isMain ? AttentionPart::Backward : AttentionPart::BackwardPre;
+}
+
+std::string Attention::checkProgram(const Program &program) {
+  std::optional<AttentionPart> found = getAttentionPart(program);
+  if (!found) {
+    return "expected a kernel with a tensor map 'q' of [rows, heads, "
+           "HEAD_DIM], or one of the backward, because '--lengths' was given";
+  }
+  part = *found;
+  groupsHeads = find(program, "tile_counts") != nullptr;
+  // The tensors that tiles and steps are cut from.
+  const char *tile = part == AttentionPart::Forward       ? "q"
+                     : part == AttentionPart::Backward    ? "k"
+                     : part == AttentionPart::BackwardPre ? "o"
+                                                          : "dq";
+  const char *step = part == AttentionPart::Forward    ? "k"
+                     : part == AttentionPart::Backward ? "q"
+                                                       : "";
+  const Argument *tiles = findTensor(program, tile);
+  blockM = tiles->box.front();
+  dim = tiles->box.back();
+  element = tiles->element;
+  if (const Argument *steps = find(program, step);
+      steps && !steps->box.empty()) {
+    blockN = steps->box.front();
+  }
+  if (part == AttentionPart::BackwardPost) {
+    if (problem.headDim == 0) {
+      return "expected the parameter 'HEAD_DIM' of a kernel that takes rows in "
+             "parts";
+    }
+    dim = problem.headDim;
+  }
   if (problem.heads % problem.kvHeads != 0) {
     return "expected '--heads' to be a multiple of '--kv-heads'";
   }
   return "";
 }
+
+void Attention::makeStarts() {
+  oStarts = getStarts(problem.qLengths);
+  kStarts = getStarts(problem.kLengths);
+  qStarts = oStarts;
+  oRows = oStarts.back();
+  kRows = kStarts.back();
+  qRows = oRows;
+  if (problem.broadcastQuery) {
+    qStarts.assign(oStarts.size(), 0);
+    qRows = problem.qLengths.empty() ? 0 : problem.qLengths[0];
+  }
+  auto count = int64_t(problem.qLengths.size());
+  paddedRows = (oRows / kPaddedRows + count) * kPaddedRows;
+  paddedStarts.clear();
+  for (int64_t i = 0; i < count; ++i) {
+    paddedStarts.push_back((oStarts[size_t(i)] / kPaddedRows + i) *
+                           kPaddedRows);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
 
 static void fillNormal(GlobalArray &array, std::mt19937_64 &random) {
   std::normal_distribution<float> normal;
@@ -65,26 +141,35 @@ static void fillNormal(GlobalArray &array, std::mt19937_64 &random) {
   array.setAllWritten();
 }
 
-void Attention::makeTensors(const Program &program) {
-  Shape shapes[5] = {{qRows, problem.heads, dim},
-                     {kRows, problem.kvHeads, dim},
-                     {kRows, problem.kvHeads, dim},
-                     {oRows, problem.heads, dim},
-                     {problem.heads, oRows}};
+/// Adds an array, which has to have this place.
+void Attention::makeTensor(size_t place, ElementKind kind, const Shape &shape) {
+  arrays->emplace_back(kArrays[place], kind, shape);
+}
+
+void Attention::makeTensors() {
+  makeTensor(kQ, element, {qRows, problem.heads, dim});
+  makeTensor(kK, element, {kRows, problem.kvHeads, dim});
+  makeTensor(kV, element, {kRows, problem.kvHeads, dim});
+  makeTensor(kO, element, {oRows, problem.heads, dim});
+  makeTensor(kLse, ElementKind::F32, {problem.heads, oRows});
   std::mt19937_64 random(problem.seed);
-  for (size_t i = 0; i < 5; ++i) {
-    ElementKind kind = i == kLse ? ElementKind::F32 : element;
-    arrays->emplace_back(kArrays[i], kind, shapes[i]);
-    if (i < kO && problem.values) {
-      fillNormal(arrays->back(), random);
-    } else if (i < kO) {
-      arrays->back().setAllWritten();
-    }
+  for (size_t i = kQ; i <= kV && problem.values; ++i) {
+    fillNormal((*arrays)[i], random);
   }
-  for (GlobalArray &array : *arrays) {
-    for (const Argument &argument : program.arguments) {
-      array.isOutput |= argument.name == array.name && argument.isOutput;
-    }
+}
+
+void Attention::makeGradients() {
+  Shape padded = {problem.heads, paddedRows};
+  makeTensor(kDO, element, {oRows, problem.heads, dim});
+  makeTensor(kDQ, element, {qRows, problem.heads, dim});
+  makeTensor(kDK, element, {kRows, problem.kvHeads, dim});
+  makeTensor(kDV, element, {kRows, problem.kvHeads, dim});
+  makeTensor(kDQSums, ElementKind::F32, {qRows, problem.heads, dim});
+  makeTensor(kLseLog2, ElementKind::F32, padded);
+  makeTensor(kDelta, ElementKind::F32, padded);
+  std::mt19937_64 random(problem.seed + 1);
+  if (problem.values) {
+    fillNormal((*arrays)[kDO], random);
   }
 }
 
@@ -106,20 +191,25 @@ void Attention::makeTables() {
   addTable(*arrays, kArrays[kKOffsets], kStarts);
 }
 
-/// Each tile of each head once, in the order of the sequences, for one CTA.
+/// Each tile of each head once, in the order of the sequences, for one CTA. If
+/// grouped, an item has all heads.
 static void listInOrder(const runtime::Sequences &sequences,
                         const runtime::WorkShape &shape,
                         runtime::WorkList &list) {
-  for (int64_t head = 0; head < shape.queryHeads; ++head) {
+  auto heads = int32_t(shape.groupAbove == 0 ? shape.heads : 1);
+  for (int64_t head = 0; head < shape.heads; head += heads) {
     for (int64_t i = 0; i < sequences.count; ++i) {
-      for (int64_t row = 0; row < sequences.getQueries(i);
-           row += shape.blockM) {
+      int64_t rows = shape.rows == runtime::TileRows::Queries
+                         ? sequences.getQueries(i)
+                         : sequences.getKeys(i);
+      for (int64_t row = 0; row < rows; row += shape.blockM) {
         list.items.push_back(
-            runtime::WorkItem{int32_t(i), int32_t(row), int32_t(head), 0});
+            runtime::WorkItem{int32_t(i), int32_t(row), int32_t(head), heads});
       }
     }
   }
   list.starts = {0, int32_t(list.items.size())};
+  list.tiles = {list.starts[1] * heads};
 }
 
 /// The work list, dealt to the CTAs as the runtime does it.
@@ -132,6 +222,23 @@ std::string Attention::makeItems() {
                            problem.causal,  problem.heads,
                            problem.kvHeads, 2 * dim * getBytes(element),
                            problem.maxCtas};
+  if (part == AttentionPart::Backward) {
+    shape.rows = runtime::TileRows::Keys;
+    shape.bytesPerRow *= problem.heads / problem.kvHeads;
+    shape.heads = problem.kvHeads;
+    shape.overhead = 2;
+  } else if (part != AttentionPart::Forward) {
+    // All tiles cost the same.
+    sequences.kOffsets = nullptr;
+    shape.sharedHeads = shape.heads;
+    shape.causal = false;
+  }
+  if (part == AttentionPart::BackwardPost && problem.broadcastQuery) {
+    sequences.count = std::min<int64_t>(1, sequences.count);
+  }
+  if (groupsHeads) {
+    shape.groupAbove = problem.balances ? runtime::kLongList : 0;
+  }
   runtime::WorkList work;
   if (problem.balances) {
     runtime::Status status = runtime::makeWorkList(sequences, shape, work);
@@ -144,14 +251,41 @@ std::string Attention::makeItems() {
   ctas = int64_t(work.starts.size()) - 1;
   std::vector<int64_t> list;
   for (const runtime::WorkItem &item : work.items) {
-    list.insert(list.end(), {item.sequence, item.row, item.head, 0});
+    list.insert(list.end(), {item.sequence, item.row, item.head, item.numHeads});
   }
   // Kernels read one item ahead.
   list.insert(list.end(), 4, 0);
   addTable(*arrays, kArrays[kItems], list);
   addTable(*arrays, kArrays[kItemStarts],
            {work.starts.begin(), work.starts.end()});
+  addTable(*arrays, kArrays[kTileCounts],
+           {work.tiles.begin(), work.tiles.end()});
   return "";
+}
+
+/// The value of an argument, of an array its place.
+bool Attention::lookUp(const std::string &name, Value &value) const {
+  for (size_t i = 0; i < arrays->size(); ++i) {
+    if (name == kArrays[i]) {
+      value.integer = int64_t(i);
+      return true;
+    }
+  }
+  std::pair<const char *, int64_t> scalars[] = {
+      {"heads_per_group", problem.heads / problem.kvHeads},
+      {"q_length", problem.qLengths.empty() ? 0 : problem.qLengths[0]},
+      {"k_length", problem.kLengths.empty() ? 0 : problem.kLengths[0]},
+      {"lse_stride", oRows},
+      {"rows_stride", paddedRows}};
+  for (auto [scalar, number] : scalars) {
+    if (name == scalar) {
+      value.integer = number;
+      return true;
+    }
+  }
+  double scale = 1 / std::sqrt(double(dim));
+  value.real = float(name == "scale" ? scale : 1.4426950408889634 * scale);
+  return name == "scale" || name == "scale_log2";
 }
 
 std::string Attention::bind(const AttentionProblem &newProblem,
@@ -165,42 +299,26 @@ std::string Attention::bind(const AttentionProblem &newProblem,
   if (std::string error = checkProgram(program); !error.empty()) {
     return error;
   }
-  oStarts = getStarts(problem.qLengths);
-  kStarts = getStarts(problem.kLengths);
-  qStarts = oStarts;
-  oRows = oStarts.back();
-  kRows = kStarts.back();
-  qRows = oRows;
-  if (problem.broadcastQuery) {
-    qStarts.assign(oStarts.size(), 0);
-    qRows = problem.qLengths.empty() ? 0 : problem.qLengths[0];
-  }
-  makeTensors(program);
+  makeStarts();
+  makeTensors();
   makeTables();
   if (std::string error = makeItems(); !error.empty()) {
     return error;
   }
-  auto lookUp = [&](const std::string &name, Value &value) {
-    for (size_t i = 0; i < kNumArrays; ++i) {
-      if (name == kArrays[i]) {
-        value.integer = int64_t(i);
-        return true;
-      }
+  if (part != AttentionPart::Forward) {
+    makeGradients();
+  }
+  for (GlobalArray &array : *arrays) {
+    const Argument *argument = find(program, array.name);
+    array.isOutput = argument && argument->isOutput;
+    if (!problem.values && !array.isOutput) {
+      array.setAllWritten();
     }
-    std::pair<const char *, int64_t> scalars[] = {
-        {"heads_per_group", problem.heads / problem.kvHeads},
-        {"q_length", problem.qLengths.empty() ? 0 : problem.qLengths[0]},
-        {"k_length", problem.kLengths.empty() ? 0 : problem.kLengths[0]},
-        {"lse_stride", oRows}};
-    for (auto [scalar, number] : scalars) {
-      if (name == scalar) {
-        value.integer = number;
-        return true;
-      }
-    }
-    value.real = float(1.4426950408889634 / std::sqrt(double(dim)));
-    return name == "scale_log2";
-  };
+  }
+  // Sums are added to.
+  if (part == AttentionPart::Backward) {
+    (*arrays)[kDQSums].setAllWritten();
+  }
   for (const Argument &argument : program.arguments) {
     Value value;
     if (!lookUp(argument.name, value)) {

@@ -39,25 +39,58 @@ static int64_t getMaxTrips(const Program &program) {
   return deepest + kPastDeepest;
 }
 
-static bool getFlag(tlx::KernelOp kernel, StringRef name) {
+static IntegerAttr getParameter(tlx::KernelOp kernel, StringRef name) {
   std::optional<DictionaryAttr> parameters = kernel.getParameters();
-  auto value = parameters ? parameters->get(name) : Attribute();
-  auto flag = dyn_cast_or_null<IntegerAttr>(value);
-  return flag && !flag.getValue().isZero();
+  return dyn_cast_or_null<IntegerAttr>(parameters ? parameters->get(name)
+                                                  : Attribute());
+}
+
+static bool getFlag(tlx::KernelOp kernel, StringRef name,
+                    bool otherwise = false) {
+  IntegerAttr flag = getParameter(kernel, name);
+  return flag ? !flag.getValue().isZero() : otherwise;
 }
 
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// Makes a launch for sequences of these numbers of blocks of keys. False if
-/// the kernel has other arguments than attention.
+/// Adds a sequence on which a tile takes `count` steps.
+static void addSequence(AttentionPart part, const Simulation &simulation,
+                        int64_t count, int64_t tiles,
+                        AttentionProblem &problem) {
+  auto getRows = [&](const char *name) {
+    const Argument *argument = simulation.findArgument(name);
+    return argument && !argument->box.empty() ? argument->box[0] : 1;
+  };
+  switch (part) {
+  case AttentionPart::Forward:
+    problem.qLengths.push_back(tiles * getRows("q"));
+    problem.kLengths.push_back(count * getRows("k"));
+    break;
+  case AttentionPart::Backward:
+    problem.qLengths.push_back(count * getRows("q"));
+    problem.kLengths.push_back(tiles * getRows("k"));
+    break;
+  // These take one step for each tile.
+  case AttentionPart::BackwardPre:
+    problem.qLengths.push_back(count * getRows("o"));
+    problem.kLengths.push_back(1);
+    break;
+  case AttentionPart::BackwardPost:
+    problem.qLengths.push_back(count * getRows("dq"));
+    problem.kLengths.push_back(1);
+    break;
+  }
+}
+
+/// Makes a launch for sequences of these numbers of steps. False if the kernel
+/// has other arguments than attention.
 static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
-                          ArrayRef<int64_t> blocks, int64_t tilesPerSequence,
+                          ArrayRef<int64_t> steps, int64_t tilesPerSequence,
                           Launch &launch) {
-  const Argument *q = simulation.findArgument("q");
-  const Argument *k = simulation.findArgument("k");
-  if (!q || !k || q->box.empty() || k->box.empty()) {
+  std::optional<AttentionPart> part = getAttentionPart(simulation.program);
+  if (!part) {
     return false;
   }
   AttentionProblem problem;
@@ -65,9 +98,11 @@ static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
   problem.balances = false;
   problem.causal = getFlag(kernel, "CAUSAL");
   problem.broadcastQuery = getFlag(kernel, "BROADCAST_QUERY");
-  for (int64_t count : blocks) {
-    problem.qLengths.push_back(tilesPerSequence * q->box[0]);
-    problem.kLengths.push_back(count * k->box[0]);
+  if (IntegerAttr dim = getParameter(kernel, "HEAD_DIM")) {
+    problem.headDim = dim.getInt();
+  }
+  for (int64_t count : steps) {
+    addSequence(*part, simulation, count, tilesPerSequence, problem);
   }
   Attention attention;
   std::string error = attention.bind(problem, simulation.program, launch.arrays,
@@ -76,29 +111,29 @@ static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
   return error.empty();
 }
 
-/// Every number of blocks alone, then all of them in one CTA, up and down.
+/// Every number of steps alone, then all of them in one CTA, up and down.
 static bool makeAttentionLaunches(tlx::KernelOp kernel,
                                   const Simulation &simulation,
                                   std::vector<Launch> &launches) {
-  int64_t maxBlocks = getMaxTrips(simulation.program);
-  // Without offsets all sequences are as long as the first.
-  auto jagged =
-      kernel.getParameters()
-          ? dyn_cast_or_null<IntegerAttr>(kernel.getParameters()->get("JAGGED"))
-          : IntegerAttr();
-  bool isJagged = !jagged || !jagged.getValue().isZero();
+  int64_t maxSteps = getMaxTrips(simulation.program);
+  // Without offsets all sequences are as long as the first; shared queries are
+  // as many for each, and the backward's steps are queries.
+  bool isForward =
+      getAttentionPart(simulation.program) == AttentionPart::Forward;
+  bool mayVary = getFlag(kernel, "JAGGED", /*otherwise=*/true) &&
+                 (isForward || !getFlag(kernel, "BROADCAST_QUERY"));
   SmallVector<int64_t> chain;
-  for (int64_t count = 0; count <= maxBlocks; ++count) {
-    SmallVector<int64_t> alone(isJagged ? 1 : 3, count);
+  for (int64_t count = 0; count <= maxSteps; ++count) {
+    SmallVector<int64_t> alone(mayVary ? 1 : 3, count);
     if (!makeAttention(kernel, simulation, alone, 2, launches.emplace_back())) {
       return false;
     }
     chain.push_back(count);
   }
-  if (!isJagged) {
+  if (!mayVary) {
     return true;
   }
-  for (int64_t count = maxBlocks; count >= 0; --count) {
+  for (int64_t count = maxSteps; count >= 0; --count) {
     chain.push_back(count);
   }
   return makeAttention(kernel, simulation, chain, 1, launches.emplace_back());

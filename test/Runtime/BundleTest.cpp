@@ -7,7 +7,7 @@
 
 #include "BundleTesting.h"
 
-#include "AttentionForward.h"
+#include "AttentionKernel.h"
 #include "Kernels.h"
 
 #include <gtest/gtest.h>
@@ -111,6 +111,12 @@ TEST(Bundle, NamesWhatIsWrong) {
   EXPECT_EQ(getMessageWith("\"extent\":\"segment\"", "\"extent\":\"axis\""),
             "kernel 0: expected 1 segment and 1 position in 'dims', but got 0 "
             "and 1");
+  EXPECT_EQ(
+      getMessageWith("{\"axis\":2,\"step\":1,", "{\"axis\":1,\"step\":1,"),
+      "kernel 0: expected the first of 'dims' to walk the last of two or "
+      "three axes in steps of 1");
+  EXPECT_EQ(getMessageWith("\"element\":\"bf16\"", "\"element\":\"i32\""),
+            "kernel 0: expected the tensor map 'q' to be bf16, f16 or f32");
   EXPECT_EQ(getMessageWith("\"kind\":\"pointer\"", "\"kind\":\"texture\""),
             "kernel 0: expected 'kind' to be tensormap, pointer or scalar, but "
             "got 'texture'");

@@ -40,6 +40,40 @@ TEST(Interface, RefusesNull) {
             JFA_STATUS_INVALID_ARGUMENT);
 }
 
+TEST(Interface, BackwardRefusesNull) {
+  jfaError error;
+  jfaAttentionBackwardPlan *plan = nullptr;
+  EXPECT_EQ(jfaAttentionBackwardPlanCreate(nullptr, 0, &plan, &error),
+            JFA_STATUS_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.argument, "description");
+  jfaAttentionBackwardDescription description{};
+  description.struct_size = sizeof(description);
+  description.forward.struct_size = sizeof(description.forward);
+  description.forward.head_dim = 80;
+  EXPECT_EQ(jfaAttentionBackwardPlanCreate(&description, 0, nullptr, &error),
+            JFA_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(jfaAttentionBackwardPlanCreate(&description, 0, &plan, &error),
+            JFA_STATUS_UNSUPPORTED);
+  EXPECT_STREQ(error.argument, "head_dim");
+  size_t bytes = 0;
+  EXPECT_EQ(jfaAttentionBackwardPlanGetWorkspaceSize(nullptr, &bytes, &error),
+            JFA_STATUS_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.argument, "plan");
+  int32_t count = 0;
+  EXPECT_EQ(jfaAttentionBackwardPlanGetLaunchCount(nullptr, &count, nullptr),
+            JFA_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(jfaAttentionBackwardPlanGetFacts(nullptr, 0, nullptr, nullptr),
+            JFA_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(jfaAttentionBackwardPlanInitializeWorkspace(nullptr, nullptr, 0,
+                                                        nullptr, nullptr),
+            JFA_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(jfaAttentionBackwardExecute(nullptr, nullptr, nullptr, 0, nullptr,
+                                        nullptr),
+            JFA_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(jfaAttentionBackwardPlanDestroy(nullptr, &error),
+            JFA_STATUS_SUCCESS);
+}
+
 TEST(Interface, ChecksTheDescriptionBeforeTheDriver) {
   jfaAttentionForwardDescription description{};
   description.struct_size = sizeof(description);

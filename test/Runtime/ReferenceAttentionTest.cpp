@@ -10,8 +10,68 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 using namespace jfa::runtime;
+
+namespace {
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+
+Floats makeNormal(std::mt19937 &random, int64_t count) {
+  std::normal_distribution<float> normal;
+  Floats values(static_cast<size_t>(count));
+  for (float &value : values) {
+    value = normal(random);
+  }
+  return values;
+}
+
+/// The sum of dO * O, whose gradients the backward computes.
+double getLoss(const ReferenceHead &head, const Floats &q, const Floats &k,
+               const Floats &v, const Floats &dO) {
+  Floats o(dO.size()), lse(static_cast<size_t>(head.queries));
+  computeReference(head, q.data(), k.data(), v.data(), o.data(), lse.data());
+  double loss = 0;
+  for (size_t i = 0; i < o.size(); ++i) {
+    loss += double(o[i]) * double(dO[i]);
+  }
+  return loss;
+}
+
+/// Compares a gradient with central differences of the loss, which vary the
+/// elements of `x`, an input of getLoss.
+template <typename Loss>
+void expectDerivative(Floats &x, const Doubles &gradient, const char *name,
+                      Loss loss) {
+  constexpr float kStep = 1.0f / 64;
+  for (size_t i = 0; i < x.size(); ++i) {
+    float before = x[i];
+    x[i] = before + kStep;
+    double above = loss();
+    x[i] = before - kStep;
+    double below = loss();
+    x[i] = before;
+    EXPECT_NEAR(gradient[i], (above - below) / (2 * double(kStep)), 2e-3)
+        << name << "[" << i << "]";
+  }
+}
+
+void expectGradients(const ReferenceHead &head) {
+  std::mt19937 random(7);
+  Floats q = makeNormal(random, head.queries * head.dim);
+  Floats k = makeNormal(random, head.keys * head.dim);
+  Floats v = makeNormal(random, head.keys * head.dim);
+  Floats dO = makeNormal(random, head.queries * head.dim);
+  Doubles dQ(q.size()), dK(k.size()), dV(v.size());
+  addReferenceGradients(head, q.data(), k.data(), v.data(), dO.data(),
+                        dQ.data(), dK.data(), dV.data());
+  auto loss = [&] { return getLoss(head, q, k, v, dO); };
+  expectDerivative(q, dQ, "dQ", loss);
+  expectDerivative(k, dK, "dK", loss);
+  expectDerivative(v, dV, "dV", loss);
+}
+} // namespace
 
 TEST(ReferenceAttention, TwoKeys) {
   // Scores 0 and log(3): weights 1/4 and 3/4.
@@ -37,6 +97,49 @@ TEST(ReferenceAttention, NoKeys) {
   computeReference({1, 0, 1, false, 1.0}, q, nullptr, nullptr, o, lse);
   EXPECT_EQ(o[0], 0.0f);
   EXPECT_EQ(lse[0], -INFINITY);
+}
+
+TEST(ReferenceAttention, GradientsAreDerivatives) {
+  for (bool causal : {false, true}) {
+    expectGradients({5, 7, 4, causal, 0.5});
+    // Causal: the first rows see no key.
+    expectGradients({6, 3, 4, causal, 0.5});
+    expectGradients({1, 1, 4, causal, 0.5});
+    expectGradients({3, 0, 4, causal, 0.5});
+    expectGradients({0, 3, 4, causal, 0.5});
+  }
+}
+
+TEST(ReferenceAttention, GradientsByHand) {
+  // Weights 1/4 and 3/4; dP is 4 and 8, so delta is 7 and dS is -3/4 and 3/4.
+  float q[] = {2}, k[] = {0, std::log(3.0f) / 2}, v[] = {4, 8}, dO[] = {1};
+  double dQ[1] = {}, dK[2] = {}, dV[2] = {};
+  addReferenceGradients({1, 2, 1, false, 1.0}, q, k, v, dO, dQ, dK, dV);
+  EXPECT_NEAR(dQ[0], 0.75 * double(k[1]), 1e-6);
+  EXPECT_NEAR(dK[0], -1.5, 1e-6);
+  EXPECT_NEAR(dK[1], 1.5, 1e-6);
+  EXPECT_NEAR(dV[0], 0.25, 1e-6);
+  EXPECT_NEAR(dV[1], 0.75, 1e-6);
+}
+
+TEST(ReferenceAttention, GradientsAddUp) {
+  float q[] = {2}, k[] = {0, std::log(3.0f) / 2}, v[] = {4, 8}, dO[] = {1};
+  double dQ[1] = {}, dK[2] = {}, dV[2] = {};
+  for (int head = 0; head < 2; ++head) {
+    addReferenceGradients({1, 2, 1, false, 1.0}, q, k, v, dO, dQ, dK, dV);
+  }
+  EXPECT_NEAR(dK[1], 3.0, 1e-6);
+  EXPECT_NEAR(dV[1], 1.5, 1e-6);
+}
+
+TEST(ReferenceAttention, RowsWithoutKeysHaveNoGradients) {
+  // Three queries, two keys: the first row sees none.
+  float q[] = {1, 1, 1}, k[] = {0, 1}, v[] = {2, 4}, dO[] = {NAN, 0, 0};
+  double dQ[3] = {}, dK[2] = {}, dV[2] = {};
+  addReferenceGradients({3, 2, 1, true, 1.0}, q, k, v, dO, dQ, dK, dV);
+  for (double value : {dQ[0], dQ[1], dQ[2], dK[0], dK[1], dV[0], dV[1]}) {
+    EXPECT_EQ(value, 0.0);
+  }
 }
 
 TEST(ReferenceAttention, BFloat16RoundsToEven) {

@@ -17,7 +17,7 @@ using namespace jfa::runtime;
 
 namespace {
 WorkShape makeShape(bool causal = false, int64_t workers = 132) {
-  return {128, 128, causal, /*queryHeads=*/4, /*kvHeads=*/2, 512, workers};
+  return {128, 128, causal, /*heads=*/4, /*sharedHeads=*/2, 512, workers};
 }
 
 WorkList makeList(const Sequences &sequences, const WorkShape &shape) {
@@ -32,21 +32,29 @@ void expectComplete(const Sequences &sequences, const WorkShape &shape,
                     const WorkList &list) {
   std::vector<int64_t> firstTile;
   int64_t tiles = 0;
+  auto getRows = [&](int64_t i) {
+    return shape.rows == TileRows::Queries ? sequences.getQueries(i)
+                                           : sequences.getKeys(i);
+  };
   for (int64_t i = 0; i < sequences.count; ++i) {
     firstTile.push_back(tiles);
-    tiles += (sequences.getQueries(i) + shape.blockM - 1) / shape.blockM;
+    tiles += (getRows(i) + shape.blockM - 1) / shape.blockM;
   }
-  ASSERT_EQ(int64_t(list.items.size()), tiles * shape.queryHeads);
-  std::vector<char> seen(list.items.size(), 0);
+  ASSERT_EQ(list.countTiles(), tiles * shape.heads);
+  std::vector<char> seen(size_t(tiles * shape.heads), 0);
   for (const WorkItem &item : list.items) {
-    ASSERT_TRUE(item.head >= 0 && item.head < shape.queryHeads);
+    ASSERT_TRUE(item.head >= 0 && item.numHeads > 0 &&
+                item.head + item.numHeads <= shape.heads);
     ASSERT_EQ(item.row % shape.blockM, 0);
-    ASSERT_TRUE(item.row < sequences.getQueries(item.sequence));
+    ASSERT_TRUE(item.row < getRows(item.sequence));
     int64_t tile = firstTile[size_t(item.sequence)] + item.row / shape.blockM;
-    char &mark = seen[size_t(tile * shape.queryHeads + item.head)];
-    ASSERT_EQ(mark, 0);
-    mark = 1;
+    for (int64_t i = 0; i < item.numHeads; ++i) {
+      char &mark = seen[size_t(tile * shape.heads + item.head + i)];
+      ASSERT_EQ(mark, 0);
+      mark = 1;
+    }
   }
+  ASSERT_EQ(std::count(seen.begin(), seen.end(), 1), int64_t(seen.size()));
   ASSERT_EQ(list.starts.front(), 0);
   ASSERT_EQ(size_t(list.starts.back()), list.items.size());
   ASSERT_TRUE(std::is_sorted(list.starts.begin(), list.starts.end()));
@@ -68,14 +76,16 @@ void expectBalanced(const Sequences &sequences, const WorkShape &shape,
   int64_t largest = 0, total = 0, busiest = 0;
   int64_t workers = int64_t(list.starts.size()) - 1;
   for (int64_t w = 0; w < workers; ++w) {
-    int64_t load = 0;
+    int64_t load = 0, tiles = 0;
     for (int32_t i = list.starts[size_t(w)]; i < list.starts[size_t(w) + 1];
          ++i) {
       const WorkItem &item = list.items[size_t(i)];
       int64_t cost = getTileCost(sequences, shape, item.sequence, item.row);
       largest = std::max(largest, cost);
-      load += cost;
+      load += cost * item.numHeads;
+      tiles += item.numHeads;
     }
+    ASSERT_EQ(tiles, list.tiles[size_t(w)]);
     total += load;
     busiest = std::max(busiest, load);
   }
@@ -102,12 +112,42 @@ std::vector<int32_t> randomOffsets(std::mt19937 &random, int64_t count) {
   return offsets;
 }
 
+/// The steps of the tile from `row` on, counted pair by pair.
+int64_t countSteps(const Sequences &sequences, const WorkShape &shape,
+                   int64_t sequence, int64_t row) {
+  bool areKeys = shape.rows == TileRows::Keys;
+  int64_t queries = sequences.getQueries(sequence);
+  int64_t keys = sequences.getKeys(sequence);
+  int64_t others = areKeys ? queries : keys, steps = 0;
+  int64_t last = std::min(row + shape.blockM, areKeys ? keys : queries) - 1;
+  for (int64_t block = 0; block < others; block += shape.blockN) {
+    bool any = false;
+    for (int64_t other = block; other < std::min(block + shape.blockN, others);
+         ++other) {
+      // Whether any row of the tile sees, or is seen.
+      int64_t query = areKeys ? other : last, key = areKeys ? row : other;
+      any |= !shape.causal || key <= query + keys - queries;
+    }
+    steps += any;
+  }
+  return steps;
+}
+
 /// Makes a list of sequences of random lengths, and checks it.
-void expectRandomListIsGood(std::mt19937 &random, int64_t count) {
+void expectRandomListIsGood(std::mt19937 &random, int64_t count,
+                            TileRows rows = TileRows::Queries,
+                            bool groups = false) {
   std::vector<int32_t> q = randomOffsets(random, count);
   std::vector<int32_t> k = randomOffsets(random, count);
   Sequences sequences = {count, q.data(), k.data(), 0, 0};
   WorkShape shape = makeShape(random() % 2 == 0, 1 + int64_t(random() % 160));
+  shape.rows = rows;
+  shape.overhead = rows == TileRows::Keys ? 2 : 1;
+  if (groups) {
+    shape.groupAbove = int64_t(random() % 200);
+    shape.sharedHeads = 1 << random() % 4;
+    shape.heads = shape.sharedHeads << random() % 3;
+  }
   WorkList list = makeList(sequences, shape);
   expectComplete(sequences, shape, list);
   expectBalanced(sequences, shape, list);
@@ -122,6 +162,112 @@ TEST(WorkList, RandomDistributionsAreCompleteAndBalanced) {
       FAIL() << "in trial " << trial;
     }
   }
+}
+
+TEST(WorkList, RandomListsOfGroupsAreCompleteAndBalanced) {
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 10000; ++trial) {
+    TileRows rows = trial % 2 ? TileRows::Keys : TileRows::Queries;
+    expectRandomListIsGood(random, int64_t(random() % 40), rows, true);
+    if (HasFatalFailure()) {
+      FAIL() << "in trial " << trial;
+    }
+  }
+  for (int trial = 0; trial < 50; ++trial) {
+    expectRandomListIsGood(random, 5000, TileRows::Queries, true);
+  }
+}
+
+TEST(WorkList, LongListsHaveAsManyItemsForAnyNumberOfHeads) {
+  std::mt19937 random(8);
+  std::vector<int32_t> offsets = {0};
+  for (int i = 0; i < 20000; ++i) {
+    offsets.push_back(offsets.back() + 1 + int32_t(random() % 256));
+  }
+  Sequences sequences = {20000, offsets.data(), offsets.data(), 0, 0};
+  for (bool causal : {false, true}) {
+    for (int64_t heads : {1, 4, 16}) {
+      WorkShape shape = {128, 128, causal, heads, heads, 512, 132};
+      shape.groupAbove = kLongList;
+      WorkList list = makeList(sequences, shape);
+      expectComplete(sequences, shape, list);
+      expectBalanced(sequences, shape, list);
+      // All but the last tiles are grouped.
+      int64_t last = std::max<int64_t>(kLongList / 4, 2 * 132 * heads);
+      EXPECT_LE(int64_t(list.items.size()),
+                (list.countTiles() - last) / heads + last + 8 * heads);
+    }
+  }
+}
+
+TEST(WorkList, ItemsHaveHeadsWhoseKeysFitTheCache) {
+  // 16 MiB of keys and values for each shared head.
+  WorkShape shape = {32768 / 2, 128, true, 8, 4, 512, 1};
+  shape.groupAbove = 0;
+  WorkList list = makeList({3, nullptr, nullptr, 32768, 32768}, shape);
+  // The tiles of the last sequence are single; the others' come by section.
+  ASSERT_EQ(list.items.size(), 2 * 4 + 16u);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(list.items[i].sequence, int32_t(i / 4));
+    EXPECT_EQ(list.items[i].row, i % 2 ? 0 : 16384);
+    EXPECT_EQ(list.items[i].head, i % 4 < 2 ? 0 : 4);
+    EXPECT_EQ(list.items[i].numHeads, 4);
+  }
+}
+
+TEST(WorkList, RandomListsOfKeysAreCompleteAndBalanced) {
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 10000; ++trial) {
+    expectRandomListIsGood(random, int64_t(random() % 40), TileRows::Keys);
+    if (HasFatalFailure()) {
+      FAIL() << "in trial " << trial;
+    }
+  }
+  for (int trial = 0; trial < 20; ++trial) {
+    expectRandomListIsGood(random, 5000, TileRows::Keys);
+  }
+}
+
+TEST(WorkList, CostsAreSteps) {
+  std::mt19937 random(6);
+  for (int trial = 0; trial < 2000; ++trial) {
+    auto queries = int64_t(random() % 70), keys = int64_t(random() % 70);
+    Sequences sequences = {1, nullptr, nullptr, queries, keys};
+    WorkShape shape = makeShape(trial % 2 == 0);
+    shape.blockM = 1 + int64_t(random() % 20);
+    shape.blockN = 1 + int64_t(random() % 20);
+    for (TileRows rows : {TileRows::Queries, TileRows::Keys}) {
+      shape.rows = rows;
+      shape.overhead = rows == TileRows::Keys ? 2 : 1;
+      int64_t end = rows == TileRows::Keys ? keys : queries;
+      for (int64_t row = 0; row < end; row += shape.blockM) {
+        ASSERT_EQ(getTileCost(sequences, shape, 0, row),
+                  shape.overhead + countSteps(sequences, shape, 0, row))
+            << queries << " queries, " << keys << " keys, row " << row;
+      }
+    }
+  }
+}
+
+TEST(WorkList, FirstKeysComeFirst) {
+  // Causal: the first keys of a sequence are seen by the most queries.
+  WorkShape shape = {128, 64, true, 1, 1, 512, 1};
+  shape.rows = TileRows::Keys;
+  std::vector<std::vector<int32_t>> expected = {
+      {0, 0, 0}, {0, 128, 0}, {0, 256, 0}, {0, 384, 0}};
+  EXPECT_EQ(getItems(makeList({1, nullptr, nullptr, 512, 512}, shape)),
+            expected);
+}
+
+TEST(WorkList, KeysWithoutQueriesHaveTiles) {
+  const int32_t q[] = {0, 0, 0};
+  const int32_t k[] = {0, 10, 300};
+  Sequences sequences = {2, q, k, 0, 0};
+  WorkShape shape = makeShape(true);
+  shape.rows = TileRows::Keys;
+  WorkList list = makeList(sequences, shape);
+  EXPECT_EQ(list.items.size(), 16u);
+  expectComplete(sequences, shape, list);
 }
 
 TEST(WorkList, LongListsAreCompleteAndBalanced) {
@@ -260,4 +406,9 @@ TEST(WorkList, RefusesTooManyTiles) {
   EXPECT_EQ(status.message,
             "expected 'batch_size' to make at most 536870910 tiles of 1 query "
             "rows of a head, but got more");
+  shape.rows = TileRows::Keys;
+  status = makeWorkList({3, nullptr, nullptr, 1, 1 << 30}, shape, list);
+  EXPECT_EQ(status.message,
+            "expected 'batch_size' to make at most 536870910 tiles of 1 keys "
+            "of a head, but got more");
 }

@@ -71,7 +71,7 @@ static double plan(const std::vector<int32_t> &offsets, int32_t heads,
   Status status = checkAttention(description, problem);
   if (!status.failed()) {
     WorkShape shape = {128, 128, causal, heads, heads, 512, 132};
-    shape.groupsHeads = true;
+    shape.groupAbove = kLongList;
     status = makeWorkList(problem.sequences, shape, work);
   }
   std::chrono::duration<double, std::milli> time =

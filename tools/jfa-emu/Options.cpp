@@ -10,7 +10,8 @@
 using namespace mlir::jfa::emu;
 using namespace mlir::jfa::sim;
 
-const char *const mlir::jfa::emu::kHelp =
+/// What comes before and after the options of attention.
+static const char *const kHelp =
     R"(USAGE: jfa-emu FILE.ptx [options]
 
 Executes a kernel's PTX on the CPU, instruction by instruction, under a schedule
@@ -27,14 +28,9 @@ of its warps and asynchronous operations, and reports what is wrong.
   --seed=N             of random inputs
   --max-instructions=N of a cluster's warps, after which it is taken for endless
   --parse              only reads and decodes the kernel
-
-Attention kernels (docs/Attention.md) on random inputs, as of jfa-sim:
-  --lengths=N,N,...    of the sequences; keys, and queries without --q-len
-  --q-len=N            queries of each sequence
-  --broadcast-q        one block of --q-len queries for all sequences
-  --heads=N            query heads
-  --kv-heads=N         heads of keys and values; as many by default
-  --causal             compares with causal attention, as the manifest may say
+)";
+static const char *const kHelpAfter =
+    R"(  --causal             compares with causal attention, as the manifest may say
 
 Any kernel:
   --arg NAME=VALUE     a number, a file in NumPy's format, or zeros:, iota:,
@@ -45,6 +41,10 @@ Any kernel:
 
 Exit codes: 0 right, 1 wrong values, 2 violation, 3 bad usage.
 )";
+
+std::string mlir::jfa::emu::getHelp() {
+  return std::string(kHelp) + kAttentionHelp + kHelpAfter;
+}
 
 static std::map<std::string, OptionReader> getReaders(Options &options) {
   auto numbers = [](std::vector<int64_t> &to) -> OptionReader {
@@ -66,14 +66,6 @@ static std::map<std::string, OptionReader> getReaders(Options &options) {
           {"--shared", readNumber(options.sharedBytes, 0)},
           {"--max-instructions", readNumber(options.maxInstructions, 0)},
           {"--seed", readNumber(options.seed, 0)},
-          {"--q-len", readNumber(options.qLength, 0)},
-          {"--heads", readNumber(options.heads, 1)},
-          {"--kv-heads", readNumber(options.kvHeads, 1)},
-          {"--lengths",
-           {"numbers separated by commas",
-            [&](const std::string &value) {
-              return parseNumbers(value, options.lengths.emplace());
-            }}},
           {"--arg", readNamed(options.arguments)},
           {"--out", readNamed(options.outputs)},
           {"--print", {"a name", [&](const std::string &value) {
@@ -85,16 +77,18 @@ static std::map<std::string, OptionReader> getReaders(Options &options) {
 std::string mlir::jfa::emu::parseOptions(int argc, char **argv,
                                          Options &options) {
   std::map<std::string, OptionReader> readers = getReaders(options);
-  std::map<std::string, bool *> flags = {
-      {"--broadcast-q", &options.broadcastQuery},
-      {"--causal", &options.causal},
-      {"--parse", &options.parseOnly},
-      {"--help", &options.help},
-      {"-h", &options.help}};
+  std::map<std::string, bool *> flags = {{"--parse", &options.parseOnly},
+                                         {"--help", &options.help},
+                                         {"-h", &options.help}};
+  options.attention.addTo(readers, flags);
   std::string problem =
       readCommandLine(argc, argv, readers, flags, options.file);
   if (!problem.empty()) {
     return problem;
   }
-  return options.file.empty() && !options.help ? "expected a file of PTX" : "";
+  if (options.help) {
+    return "";
+  }
+  return options.file.empty() ? "expected a file of PTX"
+                              : options.attention.check();
 }

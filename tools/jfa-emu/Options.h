@@ -8,9 +8,7 @@
 #ifndef JFA_TOOLS_JFA_EMU_OPTIONS_H
 #define JFA_TOOLS_JFA_EMU_OPTIONS_H
 
-#include "../jfa-sim/CommandLine.h"
-
-#include <optional>
+#include "AttentionOptions.h"
 
 namespace mlir::jfa::emu {
 
@@ -21,12 +19,7 @@ struct Options {
   NamedTexts arguments, outputs;
   std::vector<std::string> prints;
 
-  /// Of attention kernels; the lengths are those of the keys.
-  std::optional<std::vector<int64_t>> lengths;
-  std::optional<int64_t> qLength;
-  int64_t heads = 1;
-  std::optional<int64_t> kvHeads;
-  bool broadcastQuery = false, causal = false;
+  sim::AttentionOptions attention;
 
   uint64_t seed = 0;
   std::vector<int64_t> grid, block;
@@ -38,7 +31,7 @@ struct Options {
 /// Returns what is wrong with the command line, or nothing.
 std::string parseOptions(int argc, char **argv, Options &options);
 
-extern const char *const kHelp;
+std::string getHelp();
 
 } // namespace mlir::jfa::emu
 

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../jfa-sim/Npy.h"
-#include "../jfa-sim/Reference.h"
+#include "GradientReference.h"
+#include "Npy.h"
 #include "Options.h"
+#include "Reference.h"
 
 #include "jfa/Emu/Launch.h"
 #include "jfa/Emu/Manifest.h"
@@ -54,21 +55,17 @@ struct State {
 
 static std::string bindAttention(const Options &options, Manifest &manifest,
                                  State &state) {
-  sim::AttentionProblem problem;
-  problem.kLengths = *options.lengths;
-  problem.qLengths = problem.kLengths;
-  if (options.qLength) {
-    problem.qLengths.assign(problem.kLengths.size(), *options.qLength);
-  }
-  problem.heads = options.heads;
-  problem.kvHeads = options.kvHeads.value_or(options.heads);
-  problem.causal = options.causal || manifest.isCausal;
-  problem.broadcastQuery = options.broadcastQuery;
+  sim::AttentionProblem problem = options.attention.makeProblem();
+  problem.causal |= manifest.isCausal;
+  problem.headDim = manifest.headDim;
   problem.seed = options.seed;
   problem.maxCtas = options.grid.empty() ? 3 : options.grid[0];
   std::string error = state.attention.bind(problem, makeProgram(manifest),
                                            state.arrays, state.values);
   manifest.shape.grid = {state.attention.getCtas(), 1, 1};
+  if (error.empty() && state.attention.part != sim::AttentionPart::Forward) {
+    sim::fillBackwardInputs(state.attention, state.arrays);
+  }
   return error;
 }
 
@@ -108,7 +105,8 @@ static std::string bindAny(const Options &options, const Manifest &manifest,
 }
 
 static void setShape(const Options &options, LaunchShape &shape) {
-  for (size_t i = 0; i < options.grid.size() && !options.lengths; ++i) {
+  for (size_t i = 0; i < options.grid.size() && !options.attention.lengths;
+       ++i) {
     shape.grid[i] = uint32_t(options.grid[i]);
   }
   for (size_t i = 0; i < options.block.size(); ++i) {
@@ -199,7 +197,7 @@ static std::string writeOutputs(const Options &options, State &state) {
 static int emulate(const Options &options, const Code &code,
                    Manifest &manifest) {
   State initial;
-  std::string error = options.lengths
+  std::string error = options.attention.lengths
                           ? bindAttention(options, manifest, initial)
                           : bindAny(options, manifest, initial);
   setShape(options, manifest.shape);
@@ -241,8 +239,13 @@ static int emulate(const Options &options, const Code &code,
   if (error = writeOutputs(options, state); !error.empty()) {
     return fail(error);
   }
-  bool isRight =
-      !options.lengths || sim::checkAttention(state.attention, state.arrays);
+  if (!options.attention.lengths) {
+    return kRight;
+  }
+  bool isForward = state.attention.part == sim::AttentionPart::Forward;
+  bool isRight = isForward ? sim::checkAttention(state.attention, state.arrays)
+                           : sim::checkBackward(state.attention, state.arrays,
+                                                /*isWhole=*/false);
   return isRight ? kRight : kWrongValues;
 }
 
@@ -253,7 +256,7 @@ int main(int argc, char **argv) {
     return fail(error);
   }
   if (options.help) {
-    std::fputs(kHelp, stdout);
+    std::fputs(getHelp().c_str(), stdout);
     return kRight;
   }
   std::string text, manifestText, error;

@@ -9,7 +9,8 @@
 
 using namespace mlir::jfa::sim;
 
-const char *const mlir::jfa::sim::kHelp =
+/// What comes before and after the options of attention.
+static const char *const kHelp =
     R"(USAGE: jfa-sim FILE [options]
 
 Runs a kernel on the CPU, under a schedule of its tasks and asynchronous
@@ -27,14 +28,11 @@ operations, and reports violations of its protocol.
                        asynchronous write too (relaxed: only after writes)
   --trace=FILE         writes a timeline that Perfetto reads
   --seed=N             of random inputs
-
-Attention kernels (docs/Attention.md) on random inputs:
-  --lengths=N,N,...    of the sequences; keys, and queries without --q-len
-  --q-len=N            queries of each sequence
-  --broadcast-q        one block of --q-len queries for all sequences
-  --heads=N            query heads
-  --kv-heads=N         heads of keys and values; as many by default
-  --causal             binds CAUSAL=true
+)";
+static const char *const kHelpAfter =
+    R"(  --causal             binds CAUSAL=true
+  --pre=FILE           the backward's kernel before FILE's, whose results it gets
+  --post=FILE          the one after it
 
 Any kernel:
   --arg NAME=VALUE     a number, a file in NumPy's format, or zeros:, iota:,
@@ -44,6 +42,10 @@ Any kernel:
 Exit codes: 0 right, 1 wrong values, 2 protocol violation, 3 bad usage.
 )";
 
+std::string mlir::jfa::sim::getHelp() {
+  return std::string(kHelp) + kAttentionHelp + kHelpAfter;
+}
+
 static std::map<std::string, OptionReader> getReaders(Options &options) {
   return {
       {"-D", readNamed(options.bindings)},
@@ -52,16 +54,10 @@ static std::map<std::string, OptionReader> getReaders(Options &options) {
       {"--kernel", readText(options.kernel)},
       {"--schedule", readText(options.schedule)},
       {"--trace", readText(options.trace)},
+      {"--pre", readText(options.preFile)},
+      {"--post", readText(options.postFile)},
       {"--grid", readNumber(options.grid, 1)},
-      {"--q-len", readNumber(options.qLength, 0)},
-      {"--heads", readNumber(options.heads, 1)},
-      {"--kv-heads", readNumber(options.kvHeads, 1)},
       {"--seed", readNumber(options.seed, 0)},
-      {"--lengths",
-       {"numbers separated by commas",
-        [&](const std::string &value) {
-          return parseNumbers(value, options.lengths.emplace());
-        }}},
       {"--proxy",
        {"relaxed or strict",
         [&](const std::string &value) {
@@ -79,35 +75,30 @@ static std::map<std::string, OptionReader> getReaders(Options &options) {
 
 /// Combinations that make no sense.
 static std::string check(const Options &options) {
-  bool isAttention = options.lengths.has_value();
   if (options.file.empty()) {
     return "expected a file with a kernel";
   }
-  if (!isAttention && (options.broadcastQuery || options.qLength)) {
-    return "expected '--lengths' with '--q-len' and '--broadcast-q'";
-  }
-  if (options.broadcastQuery && !options.qLength) {
-    return "expected '--q-len' with '--broadcast-q'";
+  bool isChain = !options.preFile.empty() || !options.postFile.empty();
+  if (isChain && (!options.attention.lengths || options.verify)) {
+    return "expected '--lengths' and not '--verify' with '--pre' and '--post'";
   }
   if (options.verify && options.strictProxy) {
     return "expected either '--verify' or '--proxy=strict', but got both";
   }
-  if (isAttention && !options.arguments.empty()) {
+  if (options.attention.lengths && !options.arguments.empty()) {
     return "expected either '--lengths' or '--arg', but got both";
   }
-  return "";
+  return options.attention.check();
 }
 
 std::string mlir::jfa::sim::parseOptions(int argc, char **argv,
                                          Options &options) {
   std::map<std::string, OptionReader> readers = getReaders(options);
-  std::map<std::string, bool *> flags = {
-      {"--broadcast-q", &options.broadcastQuery},
-      {"--causal", &options.causal},
-      {"--order", &options.orderOnly},
-      {"--verify", &options.verify},
-      {"--help", &options.help},
-      {"-h", &options.help}};
+  std::map<std::string, bool *> flags = {{"--order", &options.orderOnly},
+                                         {"--verify", &options.verify},
+                                         {"--help", &options.help},
+                                         {"-h", &options.help}};
+  options.attention.addTo(readers, flags);
   std::string problem =
       readCommandLine(argc, argv, readers, flags, options.file);
   if (!problem.empty()) {

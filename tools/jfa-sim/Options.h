@@ -8,9 +8,7 @@
 #ifndef JFA_TOOLS_JFA_SIM_OPTIONS_H
 #define JFA_TOOLS_JFA_SIM_OPTIONS_H
 
-#include "CommandLine.h"
-
-#include <optional>
+#include "AttentionOptions.h"
 
 namespace mlir::jfa::sim {
 
@@ -22,12 +20,9 @@ struct Options {
   /// Arguments, and where to write outputs.
   NamedTexts arguments, outputs;
 
-  /// Of attention kernels; the lengths are those of the keys.
-  std::optional<std::vector<int64_t>> lengths;
-  std::optional<int64_t> qLength;
-  int64_t heads = 1;
-  std::optional<int64_t> kvHeads;
-  bool broadcastQuery = false, causal = false;
+  AttentionOptions attention;
+  /// The backward's other kernels.
+  std::string preFile, postFile;
 
   uint64_t seed = 0;
   std::optional<int64_t> grid;
@@ -46,7 +41,7 @@ struct Options {
 /// Returns what is wrong with the command line, or nothing.
 std::string parseOptions(int argc, char **argv, Options &options);
 
-extern const char *const kHelp;
+std::string getHelp();
 
 } // namespace mlir::jfa::sim
 

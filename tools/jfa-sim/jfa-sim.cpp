@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GradientReference.h"
 #include "Npy.h"
 #include "Options.h"
 #include "Reference.h"
@@ -69,16 +70,58 @@ static void nameOps(ModuleOp module, llvm::SourceMgr &sources) {
   });
 }
 
-static LogicalResult prepare(ModuleOp module, const Options &options) {
+namespace {
+/// A kernel that is ready to run, with the sources that messages quote.
+struct Loaded {
+  std::unique_ptr<llvm::SourceMgr> sources;
+  std::unique_ptr<SourceMgrDiagnosticHandler> handler;
+  OwningOpRef<ModuleOp> module;
+  std::unique_ptr<Simulation> simulation;
+  /// The parameter HEAD_DIM, or 0.
+  int64_t headDim = 0;
+};
+} // namespace
+
+static bool declares(ModuleOp module, StringRef name) {
+  return module
+      .walk([&](tlx::ParamOp param) {
+        return param.getName() == name ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// The parameters to bind. Those that come from other options, or with other
+/// kernels, are bound where there are such.
+static NamedTexts getBindings(ModuleOp module, const Options &options,
+                              const std::string &file) {
+  NamedTexts bindings;
+  for (const auto &binding : options.bindings) {
+    if (file == options.file || declares(module, binding.first)) {
+      bindings.push_back(binding);
+    }
+  }
+  if (options.attention.causal && declares(module, "CAUSAL")) {
+    bindings.emplace_back("CAUSAL", "true");
+  }
+  if (!options.attention.broadcastQuery) {
+    return bindings;
+  }
+  if (declares(module, "BROADCAST_QUERY")) {
+    bindings.emplace_back("BROADCAST_QUERY", "true");
+  } else if (file == options.postFile) {
+    // To this kernel shared queries are one sequence.
+    bindings.emplace_back("JAGGED", "false");
+  }
+  return bindings;
+}
+
+static LogicalResult prepare(ModuleOp module, const Options &options,
+                             const std::string &file) {
   PassManager manager(module.getContext());
   PipelineOptions pipeline;
-  pipeline.bindings.assign(options.bindings.begin(), options.bindings.end());
-  if (options.causal) {
-    pipeline.bindings.emplace_back("CAUSAL", "true");
-  }
-  if (options.broadcastQuery) {
-    pipeline.bindings.emplace_back("BROADCAST_QUERY", "true");
-  }
+  NamedTexts bindings = getBindings(module, options, file);
+  pipeline.bindings.assign(bindings.begin(), bindings.end());
   buildSpecializePipeline(manager, pipeline);
   OpPassManager &kernels = manager.nest<tlx::KernelOp>();
   kernels.addPass(tlx::createAllocateMemoryPass());
@@ -88,49 +131,71 @@ static LogicalResult prepare(ModuleOp module, const Options &options) {
   return manager.run(module);
 }
 
-static tlx::KernelOp findKernel(ModuleOp module, const Options &options,
-                                std::string &error) {
+static tlx::KernelOp findKernel(ModuleOp module, const std::string &name,
+                                const std::string &file, std::string &error) {
   SmallVector<tlx::KernelOp> kernels;
   module.walk([&](tlx::KernelOp kernel) {
-    if (options.kernel.empty() || kernel.getSymName() == options.kernel) {
+    if (name.empty() || kernel.getSymName() == name) {
       kernels.push_back(kernel);
     }
   });
   if (kernels.size() == 1) {
     return kernels.front();
   }
-  error =
-      kernels.empty()
-          ? "expected a kernel" +
-                (options.kernel.empty() ? "" : " '" + options.kernel + "'") +
-                " in '" + options.file + "', but it has none"
-          : "expected '--kernel', because '" + options.file + "' has " +
-                std::to_string(kernels.size()) + " kernels";
+  error = kernels.empty()
+              ? "expected a kernel" + (name.empty() ? "" : " '" + name + "'") +
+                    " in '" + file + "', but it has none"
+              : "expected '--kernel', because '" + file + "' has " +
+                    std::to_string(kernels.size()) + " kernels";
   return {};
+}
+
+/// Builds the simulation of a module's kernel.
+static int build(const Options &options, const std::string &file,
+                 Loaded &loaded) {
+  std::string error;
+  tlx::KernelOp kernel = findKernel(
+      *loaded.module, file == options.file ? options.kernel : "", file, error);
+  if (!kernel) {
+    return fail(error);
+  }
+  if (failed(checkBudgets(kernel))) {
+    return kViolation;
+  }
+  auto simulation = buildSimulation(kernel, !options.orderOnly);
+  if (failed(simulation)) {
+    return kBadUsage;
+  }
+  loaded.simulation = std::move(*simulation);
+  std::optional<DictionaryAttr> parameters = kernel.getParameters();
+  if (auto dim = dyn_cast_or_null<IntegerAttr>(
+          parameters ? parameters->get("HEAD_DIM") : Attribute())) {
+    loaded.headDim = dim.getInt();
+  }
+  auto part = getAttentionPart(loaded.simulation->program);
+  bool hasMask =
+      part == AttentionPart::Forward || part == AttentionPart::Backward;
+  if (options.attention.causal && hasMask &&
+      !(parameters && parameters->get("CAUSAL"))) {
+    return fail("expected a kernel with a parameter 'CAUSAL', because "
+                "'--causal' was given");
+  }
+  return kRight;
 }
 
 //===----------------------------------------------------------------------===//
 // Its arguments
 //===----------------------------------------------------------------------===//
 
-static std::string bindAttention(const Options &options,
-                                 const Simulation &simulation,
+static std::string bindAttention(const Options &options, const Loaded &loaded,
                                  Attention &attention, Launch &launch) {
-  AttentionProblem problem;
-  problem.kLengths = *options.lengths;
-  problem.qLengths = problem.kLengths;
-  if (options.qLength) {
-    problem.qLengths.assign(problem.kLengths.size(), *options.qLength);
-  }
-  problem.heads = options.heads;
-  problem.kvHeads = options.kvHeads.value_or(options.heads);
-  problem.causal = options.causal;
-  problem.broadcastQuery = options.broadcastQuery;
+  AttentionProblem problem = options.attention.makeProblem();
   problem.seed = options.seed;
   problem.maxCtas = options.grid.value_or(3);
   problem.values = !options.orderOnly;
-  std::string error = attention.bind(problem, simulation.program, launch.arrays,
-                                     launch.arguments);
+  problem.headDim = loaded.headDim;
+  std::string error = attention.bind(problem, loaded.simulation->program,
+                                     launch.arrays, launch.arguments);
   launch.ctas = attention.getCtas();
   return error;
 }
@@ -263,8 +328,7 @@ static uint64_t countSteps(const Simulation &simulation, Launch launch) {
   return run(simulation, launch, *eager, report);
 }
 
-static std::string writeOutputs(const Options &options,
-                                const Simulation &simulation, Launch &launch) {
+static std::string writeOutputs(const Options &options, Launch &launch) {
   for (const auto &output : options.outputs) {
     const std::string &name = output.first, &path = output.second;
     auto array = llvm::find_if(launch.arrays, [&](const GlobalArray &entry) {
@@ -281,16 +345,41 @@ static std::string writeOutputs(const Options &options,
   return "";
 }
 
-static int simulate(const Options &options, const Simulation &simulation) {
-  Launch launch;
+/// Binds a kernel's arguments; of the backward's, what the kernel before has
+/// left in `earlier`, if there was one.
+static std::string bindArguments(const Options &options, const Loaded &loaded,
+                                 std::vector<GlobalArray> &earlier,
+                                 Attention &attention, Launch &launch) {
   launch.strictProxy = options.strictProxy;
-  Attention attention;
-  std::string error =
-      options.lengths ? bindAttention(options, simulation, attention, launch)
-                      : bindAny(options, simulation, launch);
-  if (!error.empty()) {
-    return fail(error);
+  if (!options.attention.lengths) {
+    return bindAny(options, *loaded.simulation, launch);
   }
+  std::string error = bindAttention(options, loaded, attention, launch);
+  bool isBackward = attention.part != AttentionPart::Forward;
+  if (!error.empty() || !isBackward || options.orderOnly) {
+    return error;
+  }
+  if (earlier.empty()) {
+    fillBackwardInputs(attention, launch.arrays);
+    return "";
+  }
+  if (earlier.size() != launch.arrays.size() ||
+      earlier[Attention::kDQ].shape != launch.arrays[Attention::kDQ].shape) {
+    return "expected the backward's kernels to have the same 'HEAD_DIM'";
+  }
+  for (size_t i = Attention::kDQ; i < launch.arrays.size(); ++i) {
+    launch.arrays[i].bytes = std::move(earlier[i].bytes);
+    launch.arrays[i].written = std::move(earlier[i].written);
+    launch.arrays[i].isComplete = false;
+  }
+  return "";
+}
+
+/// Runs one kernel; `launch` becomes what it leaves.
+static int simulate(const Options &options, const Loaded &loaded,
+                    const Attention &attention, Launch &launch, bool traces) {
+  const Simulation &simulation = *loaded.simulation;
+  std::string error;
   bool needsLength = StringRef(options.schedule).starts_with("pct");
   auto schedule =
       makeSchedule(options.schedule,
@@ -299,26 +388,54 @@ static int simulate(const Options &options, const Simulation &simulation) {
     return fail("'--schedule': " + error);
   }
   Trace trace;
-  bool traces = !options.trace.empty();
   int code = runAll(simulation, launch, *schedule, traces ? &trace : nullptr);
-  if (traces) {
-    std::FILE *file = std::fopen(options.trace.c_str(), "w");
-    if (!file) {
-      return fail("expected to write '" + options.trace + "', but could not");
-    }
-    std::fputs(trace.finish().c_str(), file);
-    std::fclose(file);
-  }
-  if (code != kRight || options.orderOnly) {
+  if (!traces) {
     return code;
   }
-  if (error = writeOutputs(options, simulation, launch); !error.empty()) {
+  std::FILE *file = std::fopen(options.trace.c_str(), "w");
+  if (!file) {
+    return fail("expected to write '" + options.trace + "', but could not");
+  }
+  std::fputs(trace.finish().c_str(), file);
+  std::fclose(file);
+  return code;
+}
+
+/// Runs the kernels one after the other, and checks what the last leaves.
+static int simulateAll(const Options &options,
+                       const std::vector<Loaded> &kernels, size_t main) {
+  Launch launch;
+  Attention attention;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    std::vector<GlobalArray> earlier = std::move(launch.arrays);
+    launch = {};
+    attention = {};
+    std::string error =
+        bindArguments(options, kernels[i], earlier, attention, launch);
+    if (!error.empty()) {
+      return fail(error);
+    }
+    bool traces = i == main && !options.trace.empty();
+    int code = simulate(options, kernels[i], attention, launch, traces);
+    if (code != kRight) {
+      return code;
+    }
+  }
+  if (options.orderOnly) {
+    return kRight;
+  }
+  std::string error = writeOutputs(options, launch);
+  if (!error.empty()) {
     return fail(error);
   }
-  if (options.lengths && !checkAttention(attention, launch.arrays)) {
-    return kWrongValues;
+  if (!options.attention.lengths) {
+    return kRight;
   }
-  return kRight;
+  bool isRight =
+      attention.part == AttentionPart::Forward
+          ? checkAttention(attention, launch.arrays)
+          : checkBackward(attention, launch.arrays, kernels.size() > 1);
+  return isRight ? kRight : kWrongValues;
 }
 
 int main(int argc, char **argv) {
@@ -328,35 +445,40 @@ int main(int argc, char **argv) {
     return fail(error);
   }
   if (options.help) {
-    std::fputs(kHelp, stdout);
+    std::fputs(getHelp().c_str(), stdout);
     return kRight;
   }
   DialectRegistry registry;
   mlir::jfa::registerAllDialects(registry);
   MLIRContext context(registry);
-  llvm::SourceMgr sources;
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  auto module = parseSourceFile<ModuleOp>(options.file, sources, &context);
-  if (module) {
-    nameOps(*module, sources);
+  std::vector<Loaded> kernels;
+  size_t main = 0;
+  for (const std::string *each :
+       {&options.preFile, &options.file, &options.postFile}) {
+    const std::string &file = *each;
+    if (file.empty()) {
+      continue;
+    }
+    if (each == &options.file) {
+      main = kernels.size();
+    }
+    Loaded &loaded = kernels.emplace_back();
+    loaded.sources = std::make_unique<llvm::SourceMgr>();
+    loaded.handler =
+        std::make_unique<SourceMgrDiagnosticHandler>(*loaded.sources, &context);
+    loaded.module = parseSourceFile<ModuleOp>(file, *loaded.sources, &context);
+    if (loaded.module) {
+      nameOps(*loaded.module, *loaded.sources);
+    }
+    if (!loaded.module || failed(prepare(*loaded.module, options, file))) {
+      return kBadUsage;
+    }
+    if (options.verify) {
+      return verify(*loaded.module);
+    }
+    if (int code = build(options, file, loaded); code != kRight) {
+      return code;
+    }
   }
-  if (!module || failed(prepare(*module, options))) {
-    return kBadUsage;
-  }
-  if (options.verify) {
-    return verify(*module);
-  }
-  std::string error;
-  tlx::KernelOp kernel = findKernel(*module, options, error);
-  if (!kernel) {
-    return fail(error);
-  }
-  if (failed(checkBudgets(kernel))) {
-    return kViolation;
-  }
-  auto simulation = buildSimulation(kernel, !options.orderOnly);
-  if (failed(simulation)) {
-    return kBadUsage;
-  }
-  return simulate(options, **simulation);
+  return simulateAll(options, kernels, main);
 }

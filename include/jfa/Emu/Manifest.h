@@ -38,6 +38,8 @@ struct Manifest {
   std::string entry;
   LaunchShape shape;
   bool isCausal = false;
+  /// The parameter HEAD_DIM, or 0.
+  int64_t headDim = 0;
   std::vector<ManifestArgument> arguments;
 };
 

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Binds the arguments of a kernel that computes attention (docs/Attention.md)
-// by their names.
+// Binds the arguments of a kernel that computes attention or its gradients
+// (docs/Attention.md) by their names. What the names mean to the backward is in
+// lib/Runtime/AttentionBackward.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,10 +17,17 @@
 #include "jfa/Sim/Memory.h"
 #include "jfa/Sim/Program.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace mlir::jfa::sim {
+
+/// What a kernel does: the forward, or one of the backward's three parts.
+enum class AttentionPart { Forward, BackwardPre, Backward, BackwardPost };
+
+/// Tells it by the names of the arguments; nothing if it is no attention.
+std::optional<AttentionPart> getAttentionPart(const Program &program);
 
 /// The sequences and heads of a run.
 struct AttentionProblem {
@@ -28,6 +36,8 @@ struct AttentionProblem {
   bool causal = false;
   /// One block of queries for all sequences.
   bool broadcastQuery = false;
+  /// Elements of a row, for a kernel that takes rows in parts; 0 if unknown.
+  int64_t headDim = 0;
   uint64_t seed = 0;
   int64_t maxCtas = 1;
   /// Whether the inputs need values.
@@ -40,26 +50,54 @@ struct AttentionProblem {
 /// A problem as a kernel's arguments.
 class Attention {
 public:
-  /// Makes arrays and scalars for every argument; returns what is wrong.
+  /// Makes arrays and scalars for every argument; returns what is wrong. Of the
+  /// backward's inputs, those that other kernels compute have no values yet.
   std::string bind(const AttentionProblem &problem, const Program &program,
                    std::vector<GlobalArray> &arrays,
                    std::vector<Value> &arguments);
   /// The CTAs that have work.
   uint32_t getCtas() const { return uint32_t(ctas); }
 
-  /// The places of the arrays.
-  enum { kQ, kK, kV, kO, kLse, kQOffsets, kKOffsets, kItems, kItemStarts };
+  /// The places of the arrays. Those from kDO on are the backward's only.
+  enum {
+    kQ,
+    kK,
+    kV,
+    kO,
+    kLse,
+    kQOffsets,
+    kKOffsets,
+    kItems,
+    kItemStarts,
+    kTileCounts,
+    kDO,
+    kDQ,
+    kDK,
+    kDV,
+    kDQSums,
+    kLseLog2,
+    kDelta
+  };
   AttentionProblem problem;
+  AttentionPart part = AttentionPart::Forward;
+  /// `blockM` is the rows of a tile, `blockN` those of a step.
   int64_t dim = 0, blockM = 0, blockN = 1, ctas = 0;
-  int64_t qRows = 0, kRows = 0, oRows = 0;
+  int64_t qRows = 0, kRows = 0, oRows = 0, paddedRows = 0;
   ElementKind element = ElementKind::BF16;
-  std::vector<int64_t> qStarts, kStarts, oStarts;
+  /// Whether the kernel takes items of several heads.
+  bool groupsHeads = false;
+  /// Where sequences begin; `paddedStarts` in `lse_log2` and `delta`.
+  std::vector<int64_t> qStarts, kStarts, oStarts, paddedStarts;
 
 private:
   std::string checkProgram(const Program &program);
-  void makeTensors(const Program &program);
+  void makeStarts();
+  void makeTensor(size_t place, ElementKind kind, const Shape &shape);
+  void makeTensors();
+  void makeGradients();
   void makeTables();
   std::string makeItems();
+  bool lookUp(const std::string &name, Value &value) const;
 
   std::vector<GlobalArray> *arrays = nullptr;
 };

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef JFA_TOOLS_JFA_SIM_NPY_H
-#define JFA_TOOLS_JFA_SIM_NPY_H
+#ifndef JFA_TOOLS_SUPPORT_NPY_H
+#define JFA_TOOLS_SUPPORT_NPY_H
 
 #include "jfa/Sim/Memory.h"
 
@@ -26,4 +26,4 @@ std::string writeArray(const std::string &path, GlobalArray &array);
 
 } // namespace mlir::jfa::sim
 
-#endif // JFA_TOOLS_JFA_SIM_NPY_H
+#endif // JFA_TOOLS_SUPPORT_NPY_H

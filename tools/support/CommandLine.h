@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef JFA_TOOLS_JFA_SIM_COMMANDLINE_H
-#define JFA_TOOLS_JFA_SIM_COMMANDLINE_H
+#ifndef JFA_TOOLS_SUPPORT_COMMANDLINE_H
+#define JFA_TOOLS_SUPPORT_COMMANDLINE_H
 
 #include <cstdint>
 #include <functional>
@@ -62,4 +62,4 @@ std::string readCommandLine(int argc, char **argv,
 
 } // namespace mlir::jfa::sim
 
-#endif // JFA_TOOLS_JFA_SIM_COMMANDLINE_H
+#endif // JFA_TOOLS_SUPPORT_COMMANDLINE_H

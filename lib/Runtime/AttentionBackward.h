@@ -1,0 +1,85 @@
+//===- AttentionBackward.h - Plans of the attention backward ----*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Three kernels, one after the other:
+//
+//   attention_bwd_pre   rows of o   delta = rowsum(do * o), lse in base 2,
+//   zeroes
+//                                   the sums of dq
+//   attention_bwd       keys        dk and dv; adds to the sums of dq
+//   attention_bwd_post  rows of q   dq from its sums
+//
+// The workspace holds their work lists, then what they hand on: `dq_acc`, as
+// [rows of q, heads, D] in 32 bits, and `lse_log2` and `delta`, as [heads, P].
+// The rows of a sequence are padded there, so that a kernel can copy whole
+// blocks: the sequence b whose rows in o begin at s has its own begin at
+// (s / kPaddedRows + b) * kPaddedRows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_LIB_RUNTIME_ATTENTIONBACKWARD_H
+#define JFA_LIB_RUNTIME_ATTENTIONBACKWARD_H
+
+#include "AttentionKernel.h"
+
+namespace jfa::runtime {
+
+/// The unit of the padding, which the kernels know too.
+constexpr int64_t kPaddedRows = 128;
+
+class AttentionBackwardPlan {
+public:
+  enum { kPre, kMain, kPost, kNumLaunches };
+
+  static Status create(const jfaAttentionBackwardDescription &description,
+                       int32_t device, AttentionBackwardPlan &plan);
+  /// The same once the description is checked and the GPU is known.
+  static Status create(const Driver &driver, const Gpu &gpu,
+                       AttentionBackwardPlan &plan);
+
+  size_t getWorkspaceSize() const;
+  Status initializeWorkspace(void *workspace, size_t bytes,
+                             Driver::Stream stream) const;
+  Status execute(const jfaAttentionBackwardBuffers &buffers, void *workspace,
+                 size_t bytes, Driver::Stream stream) const;
+
+  struct Launch {
+    AttentionKernel kernel;
+    WorkList work;
+    int64_t grid = 0;
+    /// Of the sequences that its work list counts.
+    int32_t qLength = 0;
+    /// Where the work list lies in the workspace.
+    size_t listOffset = 0;
+
+    /// Tiles of all sequences and heads, without the one past the end.
+    size_t getNumItems() const { return work.items.size() - 1; }
+  };
+  const Launch &getLaunch(size_t index) const { return launches[index]; }
+
+  AttentionGradients problem;
+
+private:
+  const Driver *driver;
+  Gpu gpu;
+  std::array<Launch, kNumLaunches> launches;
+  /// Rows of `lse_log2` and `delta`.
+  int64_t paddedRows;
+  size_t sumsOffset, lseOffset, deltaOffset, workspaceSize;
+
+  Status loadKernels();
+  Status shapeMaps();
+  Status listWork();
+  Status listRows(const Sequences &sequences, Launch &launch);
+  Status listKeys(Launch &launch);
+  void layOutWorkspace();
+  size_t getSumsBytes() const;
+};
+
+} // namespace jfa::runtime
+
+#endif // JFA_LIB_RUNTIME_ATTENTIONBACKWARD_H

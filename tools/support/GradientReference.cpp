@@ -1,0 +1,316 @@
+//===- GradientReference.cpp - What attention's backward should give ------===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientReference.h"
+#include "Reference.h"
+
+#include "Runtime/ReferenceAttention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+namespace runtime = ::jfa::runtime;
+
+static constexpr int64_t kPaddedRows = 128;
+static constexpr float kLog2E = 1.44269504f;
+
+namespace {
+/// One head of one sequence.
+struct Head {
+  int64_t sequence, head, kvHead, queries, keys;
+  runtime::ReferenceHead reference;
+  std::vector<float> q, k, v, dO;
+};
+
+/// A tensor's gradient: the reference, and the formula in the narrow type.
+struct Gradient {
+  std::vector<double> reference;
+  std::vector<float> narrow;
+
+  explicit Gradient(const GlobalArray &array)
+      : reference(array.written.size()), narrow(array.written.size()) {}
+
+  /// Adds rows of one head, where they belong.
+  void add(const Shape &shape, int64_t start, int64_t head,
+           const std::vector<double> &rows, const std::vector<float> &low) {
+    int64_t heads = shape[1], dim = shape[2];
+    for (size_t i = 0; i < rows.size(); ++i) {
+      int64_t row = start + int64_t(i) / dim, column = int64_t(i) % dim;
+      auto at = size_t((row * heads + head) * dim + column);
+      reference[at] += rows[i];
+      narrow[at] += low[i];
+    }
+  }
+};
+
+struct Gradients {
+  Gradient dQ, dK, dV;
+};
+
+/// Of a head.
+struct NarrowGradients {
+  std::vector<float> dQ, dK, dV;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The reference
+//===----------------------------------------------------------------------===//
+
+template <typename Visit>
+static void forEachHead(const Attention &attention,
+                        std::vector<GlobalArray> &arrays, Visit visit) {
+  const AttentionProblem &problem = attention.problem;
+  double scale = 1 / std::sqrt(double(attention.dim));
+  for (size_t b = 0; b < problem.qLengths.size(); ++b) {
+    int64_t queries = problem.qLengths[b], keys = problem.kLengths[b];
+    for (int64_t head = 0; head < problem.heads; ++head) {
+      int64_t kvHead = head / (problem.heads / problem.kvHeads);
+      auto get = [&](size_t array, const std::vector<int64_t> &starts,
+                     int64_t rows, int64_t which) {
+        return getHead(arrays[array], starts[b], rows, which);
+      };
+      visit(Head{int64_t(b),
+                 head,
+                 kvHead,
+                 queries,
+                 keys,
+                 {queries, keys, attention.dim, problem.causal, scale},
+                 get(Attention::kQ, attention.qStarts, queries, head),
+                 get(Attention::kK, attention.kStarts, keys, kvHead),
+                 get(Attention::kV, attention.kStarts, keys, kvHead),
+                 get(Attention::kDO, attention.oStarts, queries, head)});
+    }
+  }
+}
+
+static float dot(const float *a, const float *b, int64_t size) {
+  float sum = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    sum += a[i] * b[i];
+  }
+  return sum;
+}
+
+/// The formula in the narrow type, with no fusion: every product of matrices is
+/// rounded, and so are P and dS.
+static NarrowGradients computeNarrow(ElementKind kind, const Head &head) {
+  int64_t dim = head.reference.dim;
+  auto scale = float(head.reference.scale);
+  NarrowGradients sums = {std::vector<float>(head.q.size()),
+                          std::vector<float>(head.k.size()),
+                          std::vector<float>(head.v.size())};
+  std::vector<float> weights, dWeights;
+  for (int64_t i = 0; i < head.queries; ++i) {
+    const float *q = &head.q[size_t(i * dim)], *dO = &head.dO[size_t(i * dim)];
+    computeWeightsNarrow(kind, dim, head.reference.countSeen(i), scale, q,
+                         head.k.data(), weights);
+    dWeights.resize(weights.size());
+    float delta = 0;
+    for (size_t j = 0; j < weights.size(); ++j) {
+      const float *v = &head.v[j * size_t(dim)];
+      dWeights[j] = roundTo(kind, dot(dO, v, dim));
+      delta += weights[j] * dWeights[j];
+    }
+    for (size_t j = 0; j < weights.size(); ++j) {
+      float dScore = roundTo(kind, weights[j] * (dWeights[j] - delta));
+      dScore = roundTo(kind, dScore * scale);
+      for (size_t d = 0; d < size_t(dim); ++d) {
+        sums.dQ[size_t(i * dim) + d] += dScore * head.k[j * size_t(dim) + d];
+        sums.dK[j * size_t(dim) + d] += dScore * q[d];
+        sums.dV[j * size_t(dim) + d] += weights[j] * dO[d];
+      }
+    }
+  }
+  for (std::vector<float> *values : {&sums.dQ, &sums.dK, &sums.dV}) {
+    for (float &value : *values) {
+      value = roundTo(kind, value);
+    }
+  }
+  return sums;
+}
+
+static Gradients computeGradients(const Attention &attention,
+                                  std::vector<GlobalArray> &arrays) {
+  Gradients all = {Gradient(arrays[Attention::kDQ]),
+                   Gradient(arrays[Attention::kDK]),
+                   Gradient(arrays[Attention::kDV])};
+  forEachHead(attention, arrays, [&](const Head &head) {
+    std::vector<double> dQ(head.q.size()), dK(head.k.size()), dV(head.v.size());
+    runtime::addReferenceGradients(head.reference, head.q.data(), head.k.data(),
+                                   head.v.data(), head.dO.data(), dQ.data(),
+                                   dK.data(), dV.data());
+    NarrowGradients narrow = computeNarrow(attention.element, head);
+    auto b = size_t(head.sequence);
+    const Shape &kvShape = arrays[Attention::kDK].shape;
+    all.dQ.add(arrays[Attention::kDQ].shape, attention.qStarts[b], head.head,
+               dQ, narrow.dQ);
+    all.dK.add(kvShape, attention.kStarts[b], head.kvHead, dK, narrow.dK);
+    all.dV.add(kvShape, attention.kStarts[b], head.kvHead, dV, narrow.dV);
+  });
+  for (Gradient *gradient : {&all.dQ, &all.dK, &all.dV}) {
+    for (float &value : gradient->narrow) {
+      value = roundTo(attention.element, value);
+    }
+  }
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+static void set(GlobalArray &array, int64_t at, float value) {
+  encode(array.kind, value, array.at(at));
+  array.written[size_t(at)] = true;
+}
+
+/// What the first kernel leaves for a row of the output.
+struct RowFacts {
+  float lseLog2, delta;
+};
+
+static RowFacts getRowFacts(float lse, const std::vector<float> &o,
+                            const std::vector<float> &dO, int64_t row,
+                            int64_t dim) {
+  auto at = size_t(row * dim);
+  return {std::isinf(lse) ? INFINITY : lse * kLog2E, dot(&dO[at], &o[at], dim)};
+}
+
+/// Calls `visit` with every padded row's place and facts.
+template <typename Visit>
+static void forEachPaddedRow(const Attention &attention,
+                             std::vector<GlobalArray> &arrays, Visit visit) {
+  forEachHead(attention, arrays, [&](const Head &head) {
+    auto b = size_t(head.sequence);
+    std::vector<float> o = getHead(arrays[Attention::kO], attention.oStarts[b],
+                                   head.queries, head.head);
+    int64_t padded =
+        (head.queries + kPaddedRows - 1) / kPaddedRows * kPaddedRows;
+    for (int64_t i = 0; i < padded; ++i) {
+      int64_t at =
+          head.head * attention.paddedRows + attention.paddedStarts[b] + i;
+      GlobalArray &lse = arrays[Attention::kLse];
+      int64_t lseAt = head.head * attention.oRows + attention.oStarts[b] + i;
+      visit(at, i < head.queries
+                    ? getRowFacts(decodeReal(lse.kind, lse.at(lseAt)), o,
+                                  head.dO, i, attention.dim)
+                    : RowFacts{INFINITY, 0});
+    }
+  });
+}
+
+void sim::fillBackwardInputs(const Attention &attention,
+                             std::vector<GlobalArray> &arrays) {
+  GlobalArray &o = arrays[Attention::kO], &lse = arrays[Attention::kLse];
+  forEachHead(attention, arrays, [&](const Head &head) {
+    std::vector<float> rows(head.q.size()), logs(size_t(head.queries));
+    runtime::computeReference(head.reference, head.q.data(), head.k.data(),
+                              head.v.data(), rows.data(), logs.data());
+    int64_t dim = attention.dim,
+            start = attention.oStarts[size_t(head.sequence)];
+    for (int64_t i = 0; i < head.queries; ++i) {
+      set(lse, head.head * attention.oRows + start + i, logs[size_t(i)]);
+      for (int64_t d = 0; d < dim; ++d) {
+        set(o, ((start + i) * o.shape[1] + head.head) * dim + d,
+            rows[size_t(i * dim + d)]);
+      }
+    }
+  });
+  if (attention.part == AttentionPart::Backward) {
+    forEachPaddedRow(attention, arrays, [&](int64_t at, const RowFacts &facts) {
+      set(arrays[Attention::kLseLog2], at, facts.lseLog2);
+      set(arrays[Attention::kDelta], at, facts.delta);
+    });
+  }
+  if (attention.part == AttentionPart::BackwardPost) {
+    double scale = 1 / std::sqrt(double(attention.dim));
+    std::vector<double> dQ = computeGradients(attention, arrays).dQ.reference;
+    for (size_t i = 0; i < dQ.size(); ++i) {
+      set(arrays[Attention::kDQSums], int64_t(i), float(dQ[i] / scale));
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+static bool report(const char *name, float error, float limit,
+                   bool isComplete) {
+  std::printf("%s: error %.3g, at most %.3g allowed\n", name, double(error),
+              double(limit));
+  if (!isComplete) {
+    std::printf("some elements of %s have not been written\n", name);
+  }
+  return isComplete && error <= limit;
+}
+
+/// Compares an array, times a factor, with a gradient.
+static bool checkGradient(const char *name, GlobalArray &array, float factor,
+                          const Gradient &gradient) {
+  Errors errors;
+  for (int64_t i = 0; i < array.getNumElements(); ++i) {
+    errors.compare(factor * decodeReal(array.kind, array.at(i)),
+                   float(gradient.reference[size_t(i)]),
+                   gradient.narrow[size_t(i)]);
+  }
+  return report(name, errors.o, errors.getLimit(), isComplete(array));
+}
+
+/// Checks what the first kernel leaves.
+static bool checkPre(const Attention &attention,
+                     std::vector<GlobalArray> &run) {
+  GlobalArray &lse = run[Attention::kLseLog2], &delta = run[Attention::kDelta];
+  float lseError = 0, deltaError = 0;
+  bool isWritten = true;
+  auto compare = [](float got, float wanted) {
+    return got == wanted ? 0
+           : std::isfinite(got) && std::isfinite(wanted)
+               ? std::fabs(got - wanted)
+               : INFINITY;
+  };
+  forEachPaddedRow(attention, run, [&](int64_t at, const RowFacts &facts) {
+    lseError = std::max(
+        lseError, compare(decodeReal(lse.kind, lse.at(at)), facts.lseLog2));
+    deltaError = std::max(
+        deltaError, compare(decodeReal(delta.kind, delta.at(at)), facts.delta));
+    isWritten &= lse.written[size_t(at)] && delta.written[size_t(at)];
+  });
+  GlobalArray &sums = run[Attention::kDQSums];
+  float largest = 0;
+  for (int64_t i = 0; i < sums.getNumElements(); ++i) {
+    largest = std::max(largest, compare(decodeReal(sums.kind, sums.at(i)), 0));
+  }
+  // Without a sequence nobody writes to sums of shared queries.
+  bool isCleared = attention.problem.qLengths.empty() || isComplete(sums);
+  bool isRight = report("lse_log2", lseError, 1e-3f, isWritten);
+  isRight &= report("delta", deltaError, 1e-3f, isWritten);
+  return report("dq_acc", largest, 0, isCleared) && isRight;
+}
+
+bool sim::checkBackward(const Attention &attention,
+                        std::vector<GlobalArray> &run, bool isWhole) {
+  if (attention.part == AttentionPart::BackwardPre) {
+    return checkPre(attention, run);
+  }
+  Gradients gradients = computeGradients(attention, run);
+  bool isPost = attention.part == AttentionPart::BackwardPost;
+  auto scale = float(1 / std::sqrt(double(attention.dim)));
+  bool isRight =
+      isPost
+          ? checkGradient("dq", run[Attention::kDQ], 1, gradients.dQ)
+          : checkGradient("dq", run[Attention::kDQSums], scale, gradients.dQ);
+  if (!isPost || isWhole) {
+    isRight &= checkGradient("dk", run[Attention::kDK], 1, gradients.dK);
+    isRight &= checkGradient("dv", run[Attention::kDV], 1, gradients.dV);
+  }
+  return isRight;
+}

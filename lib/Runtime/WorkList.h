@@ -16,11 +16,12 @@
 //  - each goes to the multiprocessor that has least to do so far.
 //
 // In a long list an item has a tile's rows of several heads, as many as have
-// their keys in the cache together, except for the last tiles, which make up for
-// what such items leave uneven. Sequences are taken one by one there.
+// their keys in the cache together, except for the last tiles, which make up
+// for what such items leave uneven. Sequences are taken one by one there.
 //
 // A plan may be made for each batch, so this is written for speed: passes over
-// arrays that stay with the thread, and as many items for few heads as for many.
+// arrays that stay with the thread, and as many items for few heads as for
+// many.
 //
 //===----------------------------------------------------------------------===//
 

@@ -21,9 +21,9 @@ namespace runtime = ::jfa::runtime;
 
 /// The arrays, in this order.
 static const char *const kArrays[] = {
-    "q",           "k",  "v",  "o",  "lse", "q_offsets", "k_offsets", "items",
-    "item_starts", "tile_counts", "do", "dq", "dk", "dv", "dq_acc", "lse_log2",
-    "delta"};
+    "q",         "k",     "v",           "o",           "lse",  "q_offsets",
+    "k_offsets", "items", "item_starts", "tile_counts", "do",   "dq",
+    "dk",        "dv",    "dq_acc",      "lse_log2",    "delta"};
 static constexpr size_t kNumArrays = 17;
 /// As the runtime's, in lib/Runtime/AttentionBackward.h.
 static constexpr int64_t kPaddedRows = 128;
@@ -251,7 +251,8 @@ std::string Attention::makeItems() {
   ctas = int64_t(work.starts.size()) - 1;
   std::vector<int64_t> list;
   for (const runtime::WorkItem &item : work.items) {
-    list.insert(list.end(), {item.sequence, item.row, item.head, item.numHeads});
+    list.insert(list.end(),
+                {item.sequence, item.row, item.head, item.numHeads});
   }
   // Kernels read one item ahead.
   list.insert(list.end(), 4, 0);

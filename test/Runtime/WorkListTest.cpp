@@ -193,7 +193,7 @@ TEST(WorkList, LongListsHaveAsManyItemsForAnyNumberOfHeads) {
       expectComplete(sequences, shape, list);
       expectBalanced(sequences, shape, list);
       // All but the last tiles are grouped.
-      int64_t last = std::max<int64_t>(kLongList / 4, 2 * 132 * heads);
+      int64_t last = std::max<int64_t>(kLongList / 4, 132 * heads);
       EXPECT_LE(int64_t(list.items.size()),
                 (list.countTiles() - last) / heads + last + 8 * heads);
     }

@@ -54,8 +54,7 @@ static const Distribution kDistributions[] = {
 
 /// Milliseconds of one plan: the description's check and the work list.
 static double plan(const std::vector<int32_t> &offsets, int32_t heads,
-                   bool causal,
-                   int64_t &tiles, size_t &items) {
+                   bool causal, int64_t &tiles, size_t &items) {
   jfaAttentionForwardDescription description = {};
   description.struct_size = sizeof(description);
   description.element_type = JFA_ELEMENT_TYPE_BF16;
@@ -118,10 +117,9 @@ int main(int argc, char **argv) {
         time = plan(offsets, int32_t(heads), causal, tiles, items);
       }
       std::sort(times.begin(), times.end());
-      std::printf("%-36s %-7s %10lld %10zu %10.3f %10.3f\n",
-                  distribution.name, causal ? "causal" : "full",
-                  (long long)tiles, items, times[times.size() / 2],
-                  times.front());
+      std::printf("%-36s %-7s %10lld %10zu %10.3f %10.3f\n", distribution.name,
+                  causal ? "causal" : "full", (long long)tiles, items,
+                  times[times.size() / 2], times.front());
     }
   }
   return 0;

@@ -46,14 +46,16 @@ Status AttentionBackwardPlan::loadKernels() {
   }
   dropParameter(post, "BROADCAST_QUERY");
   main.emplace_back("DETERMINISTIC", problem.deterministic ? "true" : "false");
-  Status status =
-      launches[kPre].kernel.load(*driver, gpu, "attention_bwd_pre", pre);
+  int64_t longest = problem.forward.sequences.findLongest();
+  Status status = launches[kPre].kernel.load(*driver, gpu, "attention_bwd_pre",
+                                             pre, longest);
   if (!status.failed()) {
-    status = launches[kMain].kernel.load(*driver, gpu, "attention_bwd", main);
+    status = launches[kMain].kernel.load(*driver, gpu, "attention_bwd", main,
+                                         longest);
   }
   if (!status.failed()) {
-    status =
-        launches[kPost].kernel.load(*driver, gpu, "attention_bwd_post", post);
+    status = launches[kPost].kernel.load(*driver, gpu, "attention_bwd_post",
+                                         post, longest);
   }
   return status;
 }

@@ -60,8 +60,9 @@ AttentionForwardPlan::create(const jfaAttentionForwardDescription &description,
   if (status.failed()) {
     return status;
   }
-  status = plan.kernel.load(*plan.driver, plan.gpu, "attention_fwd",
-                            getParameters(problem));
+  status =
+      plan.kernel.load(*plan.driver, plan.gpu, "attention_fwd",
+                       getParameters(problem), problem.sequences.findLongest());
   if (status.failed()) {
     return status;
   }

@@ -125,9 +125,15 @@ KernelParameters jfa::runtime::getParameters(const AttentionProblem &problem) {
            getBoolName(problem.mode == JFA_ATTENTION_MODE_BROADCAST_QUERY)}};
 }
 
+bool jfa::runtime::suitsLength(const Manifest &manifest, int64_t longest) {
+  int64_t most = manifest.getInteger("MAX_LENGTH", 0);
+  return most == 0 || longest <= most;
+}
+
 Status AttentionKernel::load(const Driver &driver, const Gpu &gpu,
                              const std::string &entry,
-                             const KernelParameters &parameters) {
+                             const KernelParameters &parameters,
+                             int64_t longest) {
   Status status;
   KernelRegistry &registry = KernelRegistry::get(status);
   if (status.failed()) {
@@ -135,6 +141,7 @@ Status AttentionKernel::load(const Driver &driver, const Gpu &gpu,
   }
   kernel = registry.find([&](const Manifest &manifest) {
     return manifest.entry == entry && runsOn(manifest.arch, gpu) &&
+           suitsLength(manifest, longest) &&
            std::all_of(parameters.begin(), parameters.end(),
                        [&](const auto &parameter) {
                          return manifest.getParameter(parameter.first,

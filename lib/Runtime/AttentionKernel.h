@@ -94,11 +94,17 @@ using KernelParameters = std::vector<std::pair<std::string, std::string>>;
 /// The parameters that tell the kernels for one problem from those for others.
 KernelParameters getParameters(const AttentionProblem &problem);
 
+/// Whether a kernel is for batches whose longest sequence has so many queries
+/// or keys: a kernel may have the parameter MAX_LENGTH, in which 0 stands for
+/// any.
+bool suitsLength(const Manifest &manifest, int64_t longest);
+
 class AttentionKernel {
 public:
-  /// Finds the kernel of this name and these parameters, and loads it.
+  /// Finds the first kernel of this name and these parameters that suits the
+  /// length of the longest sequence, and loads it.
   Status load(const Driver &driver, const Gpu &gpu, const std::string &entry,
-              const KernelParameters &parameters);
+              const KernelParameters &parameters, int64_t longest);
 
   /// Shapes the tensor maps that the kernel takes.
   Status shapeMaps(jfaElementType elementType, const TensorLayouts &tensors);

@@ -30,6 +30,7 @@
 
 #include "Status.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -70,6 +71,14 @@ struct Sequences {
   int64_t getKeys(int64_t sequence) const {
     return kOffsets ? int64_t(kOffsets[sequence + 1]) - kOffsets[sequence]
                     : kLength;
+  }
+  /// The most queries or keys that a sequence has.
+  int64_t findLongest() const {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < (qOffsets || kOffsets ? count : 1); ++i) {
+      longest = std::max({longest, getQueries(i), getKeys(i)});
+    }
+    return longest;
   }
 };
 

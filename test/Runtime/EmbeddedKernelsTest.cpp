@@ -5,14 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionKernel.h"
+
 #include "jfa-c/Runtime.h"
 
 #include "gtest/gtest.h"
 
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
 #include <vector>
+
+using namespace jfa::runtime;
 
 /// The value of a parameter in "BLOCK_M=128 CAUSAL=false ...".
 static std::string getParameter(const jfaKernelFacts &facts,
@@ -47,8 +52,8 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
   std::map<std::string, int> found;
   for (const jfaKernelFacts &facts : getEmbedded()) {
     std::string key = std::string(facts.entry) + " " + facts.arch;
-    for (const char *name :
-         {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED", "BROADCAST_QUERY"}) {
+    for (const char *name : {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED",
+                             "BROADCAST_QUERY", "MAX_LENGTH"}) {
       key += " " + getParameter(facts, name);
     }
     ++found[key];
@@ -66,8 +71,12 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
         for (std::string mode : {"false false", "true false", "true true"}) {
           std::string key = "attention_fwd sm_90a " + dim + " " + causal + " " +
                             element + " " + mode;
-          EXPECT_EQ(found[key], 1) << key;
+          EXPECT_EQ(found[key + " 0"], 1) << key;
           ++expected;
+          if (dim == "128" && mode == "true false") {
+            EXPECT_EQ(found[key + " 64"], 1) << key;
+            ++expected;
+          }
         }
       }
     }
@@ -82,4 +91,37 @@ TEST(EmbeddedKernels, NeitherSpillNorUseAStack) {
     EXPECT_EQ(facts.stack_bytes, 0) << facts.parameters;
     EXPECT_LE(facts.shared_memory_bytes, 232448) << facts.parameters;
   }
+}
+
+TEST(EmbeddedKernels, LowerLimitsOfLengthComeFirst) {
+  // A plan takes the first kernel that suits.
+  std::map<std::string, int64_t> before;
+  for (const jfaKernelFacts &facts : getEmbedded()) {
+    std::string key = facts.entry;
+    for (const char *name :
+         {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED", "BROADCAST_QUERY"}) {
+      key += " " + getParameter(facts, name);
+    }
+    std::string text = getParameter(facts, "MAX_LENGTH");
+    int64_t limit = text.empty() || text == "0"
+                        ? std::numeric_limits<int64_t>::max()
+                        : std::stoll(text);
+    auto [it, isFirst] = before.emplace(key, limit);
+    EXPECT_TRUE(isFirst || it->second < limit) << facts.parameters;
+    it->second = limit;
+  }
+}
+
+TEST(EmbeddedKernels, LengthsThatKernelsSuit) {
+  Manifest any, some;
+  some.parameters["MAX_LENGTH"] = "64";
+  EXPECT_TRUE(suitsLength(any, 1 << 30));
+  EXPECT_TRUE(suitsLength(some, 0));
+  EXPECT_TRUE(suitsLength(some, 64));
+  EXPECT_FALSE(suitsLength(some, 65));
+  const int32_t q[] = {3, 5, 6}, k[] = {0, 0, 9};
+  EXPECT_EQ((Sequences{2, q, k, 0, 0}.findLongest()), 9);
+  EXPECT_EQ((Sequences{2, nullptr, k, 12, 0}.findLongest()), 12);
+  EXPECT_EQ((Sequences{7, nullptr, nullptr, 4, 5}.findLongest()), 5);
+  EXPECT_EQ((Sequences{0, q, k, 0, 0}.findLongest()), 0);
 }

@@ -144,6 +144,10 @@ tlx.kernel @attention_fwd(
   // All sequences share the q_length rows of q.
   %broadcast_query = tlx.param BROADCAST_QUERY = false : i1
 
+  // Plans take the kernel only for batches whose sequences have at most so many
+  // queries and keys each; 0 stands for any.
+  tlx.param MAX_LENGTH = 0 from 0 to 1073741824 : i32
+
   // How it is computed.
   %block_m = tlx.param BLOCK_M = 128 in [64, 128, 192] : i32
   %block_n = tlx.param BLOCK_N = 128 from 16 to 256 step 16 : i32

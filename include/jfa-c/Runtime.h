@@ -305,6 +305,164 @@ JFA_EXPORTED jfaStatus jfaAttentionBackwardExecute(
     const jfaAttentionBackwardBuffers *buffers, void *workspace,
     size_t workspace_bytes, void *stream, jfaError *error);
 
+/*===----------------------------------------------------------------------===*
+ * Block attention, forward
+ *===----------------------------------------------------------------------===*/
+
+/** Attention within blocks: each sequence is cut into blocks of 64 rows that
+ *  restart at its first row, and a row attends to the rows of its own block.
+ *  Tensors are [rows, heads, head_dim]; strides are as in the attention
+ *  forward. */
+typedef struct jfaBlockAttentionForwardDescription {
+  /** sizeof(jfaBlockAttentionForwardDescription). */
+  size_t struct_size;
+  /** A jfaElementType. */
+  int32_t element_type;
+  int32_t head_dim;
+  int32_t num_query_heads;
+  /** As many as `num_query_heads`: no kernel shares heads of k and v. */
+  int32_t num_kv_heads;
+  /** 0 stands for 1 / sqrt(head_dim). */
+  double scale;
+  int64_t batch_size;
+  /** Host array of batch_size + 1 row numbers, which is not kept. Sequence b
+   *  owns rows offsets[b] .. offsets[b+1] of all tensors. */
+  const int32_t *offsets;
+  int64_t q_row_stride, q_head_stride;
+  int64_t k_row_stride, k_head_stride;
+  int64_t v_row_stride, v_head_stride;
+  int64_t o_row_stride, o_head_stride;
+} jfaBlockAttentionForwardDescription;
+
+typedef struct jfaBlockAttentionForwardPlan jfaBlockAttentionForwardPlan;
+
+/** Checks a description, finds and loads its kernel for GPU `device`, and
+ *  counts the blocks. The description is checked before a driver is needed. */
+JFA_EXPORTED jfaStatus jfaBlockAttentionForwardPlanCreate(
+    const jfaBlockAttentionForwardDescription *description, int32_t device,
+    jfaBlockAttentionForwardPlan **plan, jfaError *error);
+
+/** Frees a plan (or null). Its launches may still be running. */
+JFA_EXPORTED jfaStatus jfaBlockAttentionForwardPlanDestroy(
+    jfaBlockAttentionForwardPlan *plan, jfaError *error);
+
+/** The bytes of device memory, aligned to 16, that the plan works with. */
+JFA_EXPORTED jfaStatus jfaBlockAttentionForwardPlanGetWorkspaceSize(
+    const jfaBlockAttentionForwardPlan *plan, size_t *bytes, jfaError *error);
+
+/** What the plan will launch; `num_items` counts the blocks of all sequences
+ *  and heads. */
+JFA_EXPORTED jfaStatus
+jfaBlockAttentionForwardPlanGetFacts(const jfaBlockAttentionForwardPlan *plan,
+                                     jfaKernelFacts *facts, jfaError *error);
+
+/** Fills a workspace, in the order of `stream`. It can then serve any number of
+ *  executions of this plan, also concurrent ones: they only read it. */
+JFA_EXPORTED jfaStatus jfaBlockAttentionForwardPlanInitializeWorkspace(
+    const jfaBlockAttentionForwardPlan *plan, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error);
+
+/** Device pointers. They may be null if there are no rows. */
+typedef struct jfaBlockAttentionForwardBuffers {
+  /** sizeof(jfaBlockAttentionForwardBuffers). */
+  size_t struct_size;
+  const void *q;
+  const void *k;
+  const void *v;
+  /** Rows of no sequence are not written. */
+  void *o;
+} jfaBlockAttentionForwardBuffers;
+
+/** Launches the plan's kernel on `stream`. Nothing is allocated, copied or
+ *  waited for; any number of threads may execute one plan. */
+JFA_EXPORTED jfaStatus jfaBlockAttentionForwardExecute(
+    const jfaBlockAttentionForwardPlan *plan,
+    const jfaBlockAttentionForwardBuffers *buffers, const void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error);
+
+/*===----------------------------------------------------------------------===*
+ * Block attention, backward
+ *===----------------------------------------------------------------------===*/
+
+/** Which tensors the caller has rotated before the forward: neighbouring
+ *  elements 2i and 2i + 1 of a row are a point of a plane, turned by an angle
+ *  whose sine and cosine are elements i and head_dim / 2 + i of the row of
+ *  `sincos`. The gradients are those of the tensors before. */
+typedef enum jfaRotary {
+  JFA_ROTARY_NONE = 0,
+  JFA_ROTARY_QK = 1,
+  JFA_ROTARY_QKV = 2
+} jfaRotary;
+
+/** The gradients of a forward, which needs to leave nothing for them. `dout`,
+ *  the gradient of o, has the shape of q, and so have dq, dk and dv. */
+typedef struct jfaBlockAttentionBackwardDescription {
+  /** sizeof(jfaBlockAttentionBackwardDescription). */
+  size_t struct_size;
+  /** The forward that is differentiated. Strides of o mean nothing. */
+  jfaBlockAttentionForwardDescription forward;
+  int64_t dout_row_stride, dout_head_stride;
+  int64_t dq_row_stride, dq_head_stride;
+  int64_t dk_row_stride, dk_head_stride;
+  int64_t dv_row_stride, dv_head_stride;
+  /** Of `sincos`, [rows, head_dim] of the tensors' type; 0: head_dim. */
+  int64_t sincos_row_stride;
+  /** A jfaRotary. */
+  int32_t rotary;
+} jfaBlockAttentionBackwardDescription;
+
+typedef struct jfaBlockAttentionBackwardPlan jfaBlockAttentionBackwardPlan;
+
+/** Checks a description, finds and loads its kernel for GPU `device`, and
+ *  counts the blocks. The description is checked before a driver is needed. */
+JFA_EXPORTED jfaStatus jfaBlockAttentionBackwardPlanCreate(
+    const jfaBlockAttentionBackwardDescription *description, int32_t device,
+    jfaBlockAttentionBackwardPlan **plan, jfaError *error);
+
+/** Frees a plan (or null). Its launches may still be running. */
+JFA_EXPORTED jfaStatus jfaBlockAttentionBackwardPlanDestroy(
+    jfaBlockAttentionBackwardPlan *plan, jfaError *error);
+
+/** The bytes of device memory, aligned to 16, that the plan works with. */
+JFA_EXPORTED jfaStatus jfaBlockAttentionBackwardPlanGetWorkspaceSize(
+    const jfaBlockAttentionBackwardPlan *plan, size_t *bytes, jfaError *error);
+
+/** What the plan will launch; `num_items` counts the blocks of all sequences
+ *  and heads. */
+JFA_EXPORTED jfaStatus
+jfaBlockAttentionBackwardPlanGetFacts(const jfaBlockAttentionBackwardPlan *plan,
+                                      jfaKernelFacts *facts, jfaError *error);
+
+/** Fills a workspace, in the order of `stream`. It can then serve any number of
+ *  executions of this plan, also concurrent ones: they only read it. */
+JFA_EXPORTED jfaStatus jfaBlockAttentionBackwardPlanInitializeWorkspace(
+    const jfaBlockAttentionBackwardPlan *plan, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error);
+
+/** Device pointers. They may be null if there are no rows. */
+typedef struct jfaBlockAttentionBackwardBuffers {
+  /** sizeof(jfaBlockAttentionBackwardBuffers). */
+  size_t struct_size;
+  /** As the forward got them: rotated, where anything is. */
+  const void *q;
+  const void *k;
+  const void *v;
+  const void *dout;
+  /** Rows of no sequence are not written. */
+  void *dq;
+  void *dk;
+  void *dv;
+  /** Null if nothing is rotated. */
+  const void *sincos;
+} jfaBlockAttentionBackwardBuffers;
+
+/** Launches the plan's kernel on `stream`. Nothing is allocated, copied or
+ *  waited for; any number of threads may execute one plan. */
+JFA_EXPORTED jfaStatus jfaBlockAttentionBackwardExecute(
+    const jfaBlockAttentionBackwardPlan *plan,
+    const jfaBlockAttentionBackwardBuffers *buffers, const void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -20,7 +20,7 @@ static void signal(Machine &machine, AsyncWork &work, uint64_t barrier,
   uint64_t rank = to >> kRankShift << kRankShift;
   uint64_t generic = rank | (barrier & ((1 << kRankShift) - 1));
   LiveBarrier *found = machine.findBarrier(generic, work.line, work.knowledge);
-  if (found && found->deliver(work.epoch, int64_t(bytes))) {
+  if (found && found->deliver(work.epoch, work.knowledge, int64_t(bytes))) {
     machine.completed(*found, work.line);
   }
 }
@@ -34,6 +34,7 @@ void emu::issueLoad(Warp &warp, unsigned lane,
                      signal(machine, work, barrier, to, bytes);
                    }});
   work->epoch = machine.makeCopyEpoch(work);
+  machine.reach(warp, uint32_t(to >> kRankShift & 0xff), work->epoch);
 }
 
 void emu::issueStore(Warp &warp, unsigned lane,

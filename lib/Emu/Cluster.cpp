@@ -40,9 +40,9 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
     return;
   }
   if (warp.clusterArrived) {
-    warp.fault(Fault::NamedBarrier, "warp " + std::to_string(warp.index) +
-                                        " arrives at the cluster's barrier a "
-                                        "second time in one phase");
+    warp.fault(Fault::ClusterBarrier, "warp " + std::to_string(warp.index) +
+                                          " arrives at the cluster's barrier a "
+                                          "second time in one phase");
     return;
   }
   bool isRelaxed = i.flags;
@@ -50,7 +50,7 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
     machine.clusterCurrent.join(warp.know());
   }
   warp.tick();
-  warp.clusterArrived = true;
+  warp.clusterArrived = warp.clusterHasToWait = true;
   warp.clusterPhase = machine.clusterPhase;
   ++machine.clusterArrivals;
   machine.completeClusterBarrier();
@@ -59,7 +59,15 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
 static void runWait(Warp &warp, const Instruction &, uint32_t) {
   Machine &machine = warp.machine;
   uint64_t phase = warp.clusterPhase;
+  if (!warp.clusterHasToWait) {
+    warp.fault(Fault::ClusterBarrier,
+               "warp " + std::to_string(warp.index) +
+                   " waits for the cluster's barrier, at which it has not "
+                   "arrived");
+    return;
+  }
   if (machine.clusterPhase > phase) {
+    warp.clusterHasToWait = false;
     warp.knowledge.join(machine.clusterCompleted);
     return;
   }
@@ -70,6 +78,30 @@ static void runWait(Warp &warp, const Instruction &, uint32_t) {
            std::to_string(machine.clusterArrivals) + " warps";
   };
   warp.retry(std::move(condition));
+}
+
+void Machine::reach(Warp &warp, uint32_t rank, Epoch epoch) {
+  if (rank != warp.cta.rank) {
+    remote.add({rank, epoch, warp.getLine(), warp.index});
+  }
+}
+
+/// A CTA must not end before what others do to it, so that one of its warps has
+/// to know of that.
+void Machine::checkRemoteAtEnd() {
+  for (const sim::RemoteAccess &access : remote.get()) {
+    bool isKnown = llvm::any_of(warps, [&](const auto &warp) {
+      return warp->cta.rank == access.rank &&
+             warp->knowledge.preceded.covers(access.epoch);
+    });
+    if (!isKnown) {
+      fault(Fault::Ended, access.site,
+            "warp " + std::to_string(access.task) +
+                " reaches the CTA of rank " + std::to_string(access.rank) +
+                " here, but that may have ended: none of its warps learns of "
+                "this before its end");
+    }
+  }
 }
 
 void mlir::jfa::emu::registerCluster(OpcodeTable &table) {

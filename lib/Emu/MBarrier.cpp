@@ -43,12 +43,11 @@ static void runInit(Warp &warp, const Instruction &i, uint32_t lanes) {
       return;
     }
     auto &barriers = warp.machine.ctas[place.rank]->barriers;
-    bool isNew =
-        barriers
-            .emplace(uint32_t(place.offset),
-                     LiveBarrier(warp.getLine(), uint32_t(place.offset), count,
-                                 {warp.index, warp.time}))
-            .second;
+    auto [it, isNew] =
+        barriers.emplace(uint32_t(place.offset),
+                         LiveBarrier(warp.getLine(), uint32_t(place.offset),
+                                     count, {warp.index, warp.time}));
+    it->second.rank = place.rank;
     if (!isNew) {
       warp.fault(Fault::Illegal, "initialises the mbarrier at " +
                                      toHex(generic) + " a second time");
@@ -75,7 +74,7 @@ static uint64_t makeToken(const sim::MBarrier &barrier) {
 /// Every phase must be seen by someone before the next one's arrivals.
 static void checkSeen(Warp &warp, const sim::MBarrier &barrier) {
   bool isSeen = llvm::any_of(barrier.observers, [&](const auto &observer) {
-    return warp.know().happened.covers(observer.epoch);
+    return warp.know().preceded.covers(observer.epoch);
   });
   if (barrier.phase > 0 && !isSeen) {
     warp.fault(Fault::PhaseLapped,
@@ -109,6 +108,7 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
     }
     warp.set(i[0], lane, makeToken(*barrier));
     checkSeen(warp, *barrier);
+    warp.machine.reach(warp, barrier->rank, {warp.index, warp.time});
     barrier->expected -= i.flags & kDrop ? count : 0;
     bool isComplete = barrier->arrive(warp.know(), bytes,
                                       {warp.getLine(), warp.index}, count);

@@ -300,10 +300,14 @@ bool Machine::access(Warp &warp, const Place &place, int64_t size, bool isWrite,
   access.epoch = {warp.index, warp.time};
   access.site = warp.getLine();
   access.task = warp.index;
-  access.cta = cluster;
+  access.cluster = cluster;
+  access.rank = warp.cta.rank;
   access.isWrite = isWrite;
   access.isReduction = isReduction;
   record(access, warp.know(), place, size);
+  if (place.kind == Place::Shared) {
+    reach(warp, place.rank, access.epoch);
+  }
   return true;
 }
 
@@ -315,7 +319,8 @@ bool Machine::access(AsyncWork &work, const Place &place, int64_t size,
                      : work.epoch;
   access.site = work.line;
   access.task = work.warp;
-  access.cta = cluster;
+  access.cluster = cluster;
+  access.rank = warps[work.warp]->cta.rank;
   access.isWrite = isWrite;
   access.isReduction = isReduction;
   access.isAsync = true;
@@ -362,7 +367,7 @@ LiveBarrier *Machine::findBarrier(uint64_t generic, uint32_t line,
 /// it has seen that.
 void Machine::completed(sim::MBarrier &barrier, uint32_t line) {
   for (const sim::Observer &observer : barrier.observersBefore) {
-    if (!barrier.getCompleted().happened.covers(observer.epoch)) {
+    if (!barrier.getCompleted().preceded.covers(observer.epoch)) {
       std::string phase = std::to_string(barrier.phase - 1);
       fault(Fault::PhaseLapped, line,
             "phase " + phase + " of the mbarrier at " + toHex(barrier.index) +
@@ -426,6 +431,7 @@ void Machine::checkEnd() {
       }
     }
   }
+  checkRemoteAtEnd();
   for (const AsyncWorkRef &copy : copies) {
     bool isKnown = llvm::any_of(warps, [&](const auto &warp) {
       return warp->knowledge.happened.covers(copy->epoch);

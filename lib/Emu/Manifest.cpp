@@ -125,6 +125,7 @@ std::string emu::parseManifest(llvm::StringRef text, llvm::StringRef entry,
     if (const json::Object *parameters = object->getObject("parameters")) {
       manifest.isCausal = parameters->getBoolean("CAUSAL").value_or(false);
       manifest.headDim = parameters->getInteger("HEAD_DIM").value_or(0);
+      manifest.rotary = parameters->getInteger("ROTARY").value_or(0);
     }
     const json::Array *arguments = object->getArray("arguments");
     for (size_t i = 0; arguments && i < arguments->size(); ++i) {
@@ -169,6 +170,7 @@ Manifest emu::makeManifest(const Code &code) {
 sim::Program emu::makeProgram(const Manifest &manifest) {
   sim::Program program;
   program.name = manifest.entry;
+  program.clusterSize = manifest.shape.cluster[0];
   for (const ManifestArgument &from : manifest.arguments) {
     sim::Argument argument;
     argument.name = from.name;

@@ -256,6 +256,11 @@ bool Parser::parseDirectives(Function &function) {
   while (token.kind == Token::Dotted) {
     uint32_t value[3];
     StringRef name = token.text;
+    // How a kernel is to be launched, which says it anyway.
+    if (name == ".explicitcluster") {
+      advance();
+      continue;
+    }
     if (!parseExtents(value)) {
       return false;
     }

@@ -23,7 +23,7 @@ Warp::Warp(Machine &machine, Cta &cta, uint32_t index, uint32_t indexInCta)
       registers(size_t(machine.code.numRegisters) * 32, 0) {}
 
 Knowledge &Warp::know() {
-  knowledge.happened.advance({index, time});
+  knowledge.advanceOwn({index, time});
   return knowledge;
 }
 

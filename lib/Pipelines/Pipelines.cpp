@@ -50,6 +50,9 @@ void jfa::buildSpecializePipeline(OpPassManager &manager,
 void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
                                  const PipelineOptions &options) {
   OpPassManager &kernels = manager.nest<tlx::KernelOp>();
+  tlx::VerifyTargetPassOptions target;
+  target.arch = options.arch;
+  kernels.addPass(tlx::createVerifyTargetPass(target));
   kernels.addPass(tlx::createAssignLayoutsPass());
   kernels.addPass(tlx::createAllocateMemoryPass());
   kernels.addPass(tlx::createInsertFencesPass());

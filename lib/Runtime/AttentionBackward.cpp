@@ -14,6 +14,8 @@ using namespace jfa::runtime;
 
 /// Rows of o that the pre-kernel takes at a time, and of q the post-kernel.
 static constexpr int64_t kRowTile = 128;
+/// Queries that a CTA of attention_bwd_query can keep, and the keys of a step.
+static constexpr int64_t kKeptQueries = 128, kKeyTile = 128;
 
 //===----------------------------------------------------------------------===//
 // Making a plan
@@ -35,6 +37,29 @@ static void dropParameter(KernelParameters &parameters, const char *name) {
       parameters.end());
 }
 
+Status AttentionBackwardPlan::loadMain(KernelParameters parameters) {
+  const AttentionProblem &forward = problem.forward;
+  AttentionKernel &kernel = launches[kMain].kernel;
+  int64_t queries = forward.sequences.qLength;
+  // Without queries there is nothing to keep, but dk and dv to write.
+  bool mayKeep = forward.mode == JFA_ATTENTION_MODE_BROADCAST_QUERY &&
+                 forward.queryHeads == forward.kvHeads && queries > 0 &&
+                 queries <= kKeptQueries && !problem.deterministic;
+  if (mayKeep) {
+    KernelParameters own = parameters;
+    dropParameter(own, "JAGGED");
+    dropParameter(own, "BROADCAST_QUERY");
+    Status status = kernel.load(*driver, gpu, "attention_bwd_query", own);
+    keepsQueries = !status.failed();
+    if (status.code != JFA_STATUS_NO_KERNEL) {
+      return status;
+    }
+  }
+  parameters.emplace_back("DETERMINISTIC",
+                          problem.deterministic ? "true" : "false");
+  return kernel.load(*driver, gpu, "attention_bwd", parameters);
+}
+
 Status AttentionBackwardPlan::loadKernels() {
   KernelParameters main = getParameters(problem.forward);
   KernelParameters pre = main;
@@ -45,17 +70,14 @@ Status AttentionBackwardPlan::loadKernels() {
     setParameter(post, "JAGGED", "false");
   }
   dropParameter(post, "BROADCAST_QUERY");
-  main.emplace_back("DETERMINISTIC", problem.deterministic ? "true" : "false");
-  int64_t longest = problem.forward.sequences.findLongest();
-  Status status = launches[kPre].kernel.load(*driver, gpu, "attention_bwd_pre",
-                                             pre, longest);
+  Status status =
+      launches[kPre].kernel.load(*driver, gpu, "attention_bwd_pre", pre);
   if (!status.failed()) {
-    status = launches[kMain].kernel.load(*driver, gpu, "attention_bwd", main,
-                                         longest);
+    status = loadMain(main);
   }
   if (!status.failed()) {
-    status = launches[kPost].kernel.load(*driver, gpu, "attention_bwd_post",
-                                         post, longest);
+    status =
+        launches[kPost].kernel.load(*driver, gpu, "attention_bwd_post", post);
   }
   return status;
 }
@@ -112,13 +134,6 @@ Status AttentionBackwardPlan::listKeys(Launch &launch) {
   const AttentionProblem &forward = problem.forward;
   const Manifest &manifest = launch.kernel.getManifest();
   WorkShape shape;
-  Status status = launch.kernel.getRows("BLOCK_N", shape.blockM);
-  if (!status.failed()) {
-    status = launch.kernel.getRows("BLOCK_M", shape.blockN);
-  }
-  if (status.failed()) {
-    return status;
-  }
   shape.rows = TileRows::Keys;
   shape.causal = forward.causal;
   shape.heads = shape.sharedHeads = forward.kvHeads;
@@ -130,7 +145,16 @@ Status AttentionBackwardPlan::listKeys(Launch &launch) {
   shape.order = forward.workOrder;
   shape.overhead = 2;
   launch.qLength = int32_t(forward.sequences.qLength);
-  return makeWorkList(forward.sequences, shape, launch.work);
+  if (keepsQueries) {
+    shape.blockM = kKeyTile;
+    return makeRunList(forward.sequences, shape, launch.work);
+  }
+  Status status = launch.kernel.getRows("BLOCK_N", shape.blockM);
+  if (!status.failed()) {
+    status = launch.kernel.getRows("BLOCK_M", shape.blockN);
+  }
+  return status.failed() ? status
+                         : makeWorkList(forward.sequences, shape, launch.work);
 }
 
 Status AttentionBackwardPlan::listWork() {

@@ -11,6 +11,8 @@
 //   zeroes
 //                                   the sums of dq
 //   attention_bwd       keys        dk and dv; adds to the sums of dq
+//     or attention_bwd_query        the same for few queries that all sequences
+//                                   share: a CTA keeps those of one head
 //   attention_bwd_post  rows of q   dq from its sums
 //
 // The workspace holds their work lists, then what they hand on: `dq_acc`, as
@@ -67,6 +69,8 @@ private:
   const Driver *driver;
   Gpu gpu;
   std::array<Launch, kNumLaunches> launches;
+  /// Whether the main kernel is attention_bwd_query.
+  bool keepsQueries = false;
   /// Rows of `lse_log2` and `delta`.
   int64_t paddedRows;
   size_t sumsOffset, lseOffset, deltaOffset, workspaceSize;
@@ -75,6 +79,7 @@ private:
   Status shapeMaps();
   Status listWork();
   Status listRows(const Sequences &sequences, Launch &launch);
+  Status loadMain(KernelParameters parameters);
   Status listKeys(Launch &launch);
   void layOutWorkspace();
   size_t getSumsBytes() const;

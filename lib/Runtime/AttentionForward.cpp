@@ -22,17 +22,21 @@ Status AttentionForwardPlan::chooseGrid() {
   if (status.failed()) {
     return status;
   }
+  // A cluster takes the tiles of its CTAs as one.
+  shape.blockM *= kernel.getClusterSize();
   const Manifest &manifest = kernel.getManifest();
-  int64_t perMultiprocessor = manifest.getInteger("CTAS_PER_SM", 1);
   shape.blockN = std::max<int64_t>(1, manifest.getInteger("BLOCK_N", 1));
   shape.causal = problem.causal;
   shape.heads = problem.queryHeads;
   shape.sharedHeads = problem.kvHeads;
   shape.bytesPerRow = 2 * problem.headDim * int64_t(sizeof(uint16_t));
-  shape.workers = gpu.multiprocessors * std::max<int64_t>(1, perMultiprocessor);
   shape.order = problem.workOrder;
   if (kernel.takes(Slot::TileCounts)) {
     shape.groupAbove = kLongList;
+  }
+  status = kernel.countWorkers(*driver, gpu, shape.workers);
+  if (status.failed()) {
+    return status;
   }
   status = makeWorkList(problem.sequences, shape, work);
   if (status.failed()) {

@@ -25,15 +25,17 @@ public:
                  Driver::Stream stream) const;
 
   const Kernel &getKernel() const { return kernel.getKernel(); }
-  int64_t getGrid() const { return grid; }
-  /// Tiles of all sequences and heads.
-  size_t getNumTiles() const { return size_t(work.countTiles()); }
+  /// CTAs.
+  int64_t getGrid() const { return grid * kernel.getClusterSize(); }
+  /// Tiles of clusters of all sequences and heads.
+  size_t getNumItems() const { return size_t(work.countTiles()); }
 
 private:
   AttentionProblem problem;
   const Driver *driver;
   Gpu gpu;
   AttentionKernel kernel;
+  /// Clusters; without clusters, CTAs.
   int64_t grid;
   WorkList work;
 

@@ -38,6 +38,7 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"dq_acc", ArgumentKind::TensorMap, ElementType::F32},
     {"lse_log2", ArgumentKind::TensorMap, ElementType::F32},
     {"delta", ArgumentKind::TensorMap, ElementType::F32},
+    {"sincos", ArgumentKind::TensorMap, ElementType::BF16},
     {"lse", ArgumentKind::Pointer, ElementType::F32},
     {"q_offsets", ArgumentKind::Pointer, ElementType::I32},
     {"k_offsets", ArgumentKind::Pointer, ElementType::I32},
@@ -51,6 +52,10 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"rows_stride", ArgumentKind::Scalar, ElementType::I64},
     {"scale", ArgumentKind::Scalar, ElementType::F32},
     {"scale_log2", ArgumentKind::Scalar, ElementType::F32},
+    {"block_starts", ArgumentKind::Pointer, ElementType::I32},
+    {"num_sequences", ArgumentKind::Scalar, ElementType::I32},
+    {"num_items", ArgumentKind::Scalar, ElementType::I32},
+    {"heads", ArgumentKind::Scalar, ElementType::I32},
 };
 
 Status jfa::runtime::bindArguments(const Manifest &manifest,
@@ -163,13 +168,27 @@ Status AttentionKernel::load(const Driver &driver, const Gpu &gpu,
                           "and none was loaded")
             : concat("none of the ", registry.getCount(), " kernels is"));
   }
-  const Manifest &manifest = kernel->getManifest();
-  if (manifest.cluster != std::array<int32_t, 3>{1, 1, 1}) {
-    return failure(JFA_STATUS_UNSUPPORTED, "expected ", manifest.entry,
-                   " to launch without a cluster");
+  status = checkCluster(gpu);
+  if (status.failed()) {
+    return status;
   }
-  status = bindArguments(manifest, slots);
+  status = bindArguments(getManifest(), slots);
   return status.failed() ? status : kernel->load(driver, gpu, function);
+}
+
+Status AttentionKernel::checkCluster(const Gpu &gpu) const {
+  const std::array<int32_t, 3> &cluster = getManifest().cluster;
+  if (cluster[0] < 1 || cluster[1] != 1 || cluster[2] != 1) {
+    return failure(JFA_STATUS_INVALID_BUNDLE, "expected the clusters of ",
+                   getManifest().entry, " to lie along x, but got ", cluster[0],
+                   " x ", cluster[1], " x ", cluster[2]);
+  }
+  if (cluster[0] > 1 && !gpu.hasClusters) {
+    return failure(JFA_STATUS_UNSUPPORTED, "expected GPU ", gpu.ordinal,
+                   " to launch clusters, which ", getManifest().entry,
+                   " has of ", cluster[0], " CTAs");
+  }
+  return success();
 }
 
 Status AttentionKernel::getRows(const char *name, int64_t &rows) const {
@@ -227,6 +246,51 @@ Status AttentionKernel::shapeMaps(jfaElementType elementType,
 // Launching it
 //===----------------------------------------------------------------------===//
 
+LaunchConfig AttentionKernel::makeConfig(int64_t grid,
+                                         ClusterAttribute &cluster,
+                                         Driver::Stream stream) const {
+  const Manifest &manifest = getManifest();
+  LaunchConfig config = {};
+  config.grid[0] = unsigned(grid * getClusterSize());
+  config.grid[1] = config.grid[2] = 1;
+  for (size_t i = 0; i < 3; ++i) {
+    config.block[i] = unsigned(manifest.block[i]);
+    cluster.size[i] = unsigned(manifest.cluster[i]);
+  }
+  config.sharedBytes = unsigned(manifest.sharedMemoryBytes);
+  config.stream = stream;
+  cluster.id = Driver::kLaunchClusterDimension;
+  config.attributes = &cluster;
+  config.numAttributes = getClusterSize() > 1 ? 1 : 0;
+  return config;
+}
+
+Status AttentionKernel::countWorkers(const Driver &driver, const Gpu &gpu,
+                                     int64_t &workers) const {
+  workers = gpu.multiprocessors *
+            std::max<int64_t>(1, getManifest().getInteger("CTAS_PER_SM", 1));
+  if (getClusterSize() == 1) {
+    return success();
+  }
+  Status status;
+  ContextGuard guard(driver, gpu.context, status);
+  if (status.failed()) {
+    return status;
+  }
+  int count = 0;
+  ClusterAttribute cluster = {};
+  LaunchConfig config = makeConfig(1, cluster, nullptr);
+  status = driver.check(driver.maxActiveClusters(&count, function, &config),
+                        "count the clusters that run at once");
+  if (!status.failed() && count < 1) {
+    return failure(JFA_STATUS_UNSUPPORTED, "expected GPU ", gpu.ordinal,
+                   " to have room for a cluster of ", getClusterSize(),
+                   " CTAs of ", getManifest().entry);
+  }
+  workers = std::min<int64_t>(workers / getClusterSize(), count);
+  return status;
+}
+
 Status AttentionKernel::prepare(const Driver &driver,
                                 const AttentionArguments &arguments,
                                 Prepared &prepared) const {
@@ -251,11 +315,9 @@ Status AttentionKernel::prepare(const Driver &driver,
 Status AttentionKernel::launch(const Driver &driver, int64_t grid,
                                Prepared &prepared,
                                Driver::Stream stream) const {
-  const Manifest &manifest = getManifest();
-  auto block = [&](size_t i) { return unsigned(manifest.block[i]); };
-  return driver.check(driver.launchKernel(function, unsigned(grid), 1, 1,
-                                          block(0), block(1), block(2),
-                                          unsigned(manifest.sharedMemoryBytes),
-                                          stream, prepared.values, nullptr),
-                      "launch a kernel");
+  ClusterAttribute cluster = {};
+  LaunchConfig config = makeConfig(grid, cluster, stream);
+  return driver.check(
+      driver.launchKernel(&config, function, prepared.values, nullptr),
+      "launch a kernel");
 }

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace jfa::runtime {
@@ -38,6 +39,7 @@ enum class Slot {
   DQSums,
   LseLog2,
   Delta,
+  SinCos,
   Lse,
   QOffsets,
   KOffsets,
@@ -50,10 +52,14 @@ enum class Slot {
   LseStride,
   RowsStride,
   Scale,
-  ScaleLog2
+  ScaleLog2,
+  BlockStarts,
+  NumSequences,
+  NumItems,
+  Heads
 };
-constexpr size_t kNumTensors = size_t(Slot::Delta) + 1;
-constexpr size_t kNumSlots = size_t(Slot::ScaleLog2) + 1;
+constexpr size_t kNumTensors = size_t(Slot::SinCos) + 1;
+constexpr size_t kNumSlots = size_t(Slot::Heads) + 1;
 
 /// Resolves a kernel's arguments by name; refuses a name that is unknown, or of
 /// another kind or type than the runtime passes.
@@ -104,10 +110,18 @@ public:
   /// Finds the first kernel of this name and these parameters that suits the
   /// length of the longest sequence, and loads it.
   Status load(const Driver &driver, const Gpu &gpu, const std::string &entry,
-              const KernelParameters &parameters, int64_t longest);
+              const KernelParameters &parameters,
+              int64_t longest = std::numeric_limits<int64_t>::max());
 
   /// Shapes the tensor maps that the kernel takes.
   Status shapeMaps(jfaElementType elementType, const TensorLayouts &tensors);
+
+  /// CTAs of a cluster, 1 without.
+  int64_t getClusterSize() const { return getManifest().cluster[0]; }
+  /// How many clusters to launch so that all run at once; without clusters, how
+  /// many CTAs.
+  Status countWorkers(const Driver &driver, const Gpu &gpu,
+                      int64_t &workers) const;
 
   /// How many CTAs run at a time on one multiprocessor.
   Status countResident(const Driver &driver, const Gpu &gpu,
@@ -122,6 +136,7 @@ public:
   /// Neither allocates anything.
   Status prepare(const Driver &driver, const AttentionArguments &arguments,
                  Prepared &prepared) const;
+  /// Launches `grid` clusters. Allocates nothing.
   Status launch(const Driver &driver, int64_t grid, Prepared &prepared,
                 Driver::Stream stream) const;
 
@@ -140,6 +155,10 @@ private:
   std::vector<Slot> slots;
   /// Of those tensors that the kernel takes as tensor maps.
   std::array<TensorMapShape, kNumTensors> maps;
+
+  Status checkCluster(const Gpu &gpu) const;
+  LaunchConfig makeConfig(int64_t grid, ClusterAttribute &cluster,
+                          Driver::Stream stream) const;
 };
 
 } // namespace jfa::runtime

@@ -7,6 +7,7 @@
 
 #include "AttentionBackward.h"
 #include "AttentionForward.h"
+#include "BlockAttention.h"
 #include "Kernels.h"
 
 #include <cstring>
@@ -20,6 +21,14 @@ struct jfaAttentionForwardPlan {
 
 struct jfaAttentionBackwardPlan {
   AttentionBackwardPlan plan;
+};
+
+struct jfaBlockAttentionForwardPlan {
+  BlockAttentionForwardPlan plan;
+};
+
+struct jfaBlockAttentionBackwardPlan {
+  BlockAttentionBackwardPlan plan;
 };
 
 static void copyText(char *destination, size_t size, const std::string &text) {
@@ -257,6 +266,23 @@ static void fillFacts(const Kernel &kernel, int64_t grid, size_t numItems,
   facts.num_items = static_cast<int64_t>(numItems);
 }
 
+/// Of a plan that launches one kernel.
+template <typename Plan>
+static jfaStatus getFacts(const Plan *plan, jfaKernelFacts *facts,
+                          jfaError *error) {
+  return guarded(error, [&]() -> Status {
+    Status status = checkNotNull("plan", plan);
+    if (!status.failed()) {
+      status = checkFacts(facts);
+    }
+    if (!status.failed()) {
+      fillFacts(plan->plan.getKernel(), plan->plan.getGrid(),
+                plan->plan.getNumItems(), *facts);
+    }
+    return status;
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Attention, forward
 //===----------------------------------------------------------------------===//
@@ -283,17 +309,7 @@ jfaAttentionForwardPlanGetWorkspaceSize(const jfaAttentionForwardPlan *plan,
 jfaStatus jfaAttentionForwardPlanGetFacts(const jfaAttentionForwardPlan *plan,
                                           jfaKernelFacts *facts,
                                           jfaError *error) {
-  return guarded(error, [&]() -> Status {
-    Status status = checkNotNull("plan", plan);
-    if (!status.failed()) {
-      status = checkFacts(facts);
-    }
-    if (!status.failed()) {
-      fillFacts(plan->plan.getKernel(), plan->plan.getGrid(),
-                plan->plan.getNumTiles(), *facts);
-    }
-    return status;
-  });
+  return getFacts(plan, facts, error);
 }
 
 jfaStatus jfaAttentionForwardPlanInitializeWorkspace(
@@ -382,5 +398,88 @@ jfaAttentionBackwardExecute(const jfaAttentionBackwardPlan *plan,
                             const jfaAttentionBackwardBuffers *buffers,
                             void *workspace, size_t workspace_bytes,
                             void *stream, jfaError *error) {
+  return execute(plan, buffers, workspace, workspace_bytes, stream, error);
+}
+
+//===----------------------------------------------------------------------===//
+// Block attention, forward
+//===----------------------------------------------------------------------===//
+
+jfaStatus jfaBlockAttentionForwardPlanCreate(
+    const jfaBlockAttentionForwardDescription *description, int32_t device,
+    jfaBlockAttentionForwardPlan **plan, jfaError *error) {
+  return createPlan(description, device, plan, error);
+}
+
+jfaStatus
+jfaBlockAttentionForwardPlanDestroy(jfaBlockAttentionForwardPlan *plan,
+                                    jfaError *error) {
+  delete plan;
+  return report(success(), error);
+}
+
+jfaStatus jfaBlockAttentionForwardPlanGetWorkspaceSize(
+    const jfaBlockAttentionForwardPlan *plan, size_t *bytes, jfaError *error) {
+  return getWorkspaceSize(plan, bytes, error);
+}
+
+jfaStatus
+jfaBlockAttentionForwardPlanGetFacts(const jfaBlockAttentionForwardPlan *plan,
+                                     jfaKernelFacts *facts, jfaError *error) {
+  return getFacts(plan, facts, error);
+}
+
+jfaStatus jfaBlockAttentionForwardPlanInitializeWorkspace(
+    const jfaBlockAttentionForwardPlan *plan, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error) {
+  return initializeWorkspace(plan, workspace, workspace_bytes, stream, error);
+}
+
+jfaStatus
+jfaBlockAttentionForwardExecute(const jfaBlockAttentionForwardPlan *plan,
+                                const jfaBlockAttentionForwardBuffers *buffers,
+                                const void *workspace, size_t workspace_bytes,
+                                void *stream, jfaError *error) {
+  return execute(plan, buffers, workspace, workspace_bytes, stream, error);
+}
+
+//===----------------------------------------------------------------------===//
+// Block attention, backward
+//===----------------------------------------------------------------------===//
+
+jfaStatus jfaBlockAttentionBackwardPlanCreate(
+    const jfaBlockAttentionBackwardDescription *description, int32_t device,
+    jfaBlockAttentionBackwardPlan **plan, jfaError *error) {
+  return createPlan(description, device, plan, error);
+}
+
+jfaStatus
+jfaBlockAttentionBackwardPlanDestroy(jfaBlockAttentionBackwardPlan *plan,
+                                     jfaError *error) {
+  delete plan;
+  return report(success(), error);
+}
+
+jfaStatus jfaBlockAttentionBackwardPlanGetWorkspaceSize(
+    const jfaBlockAttentionBackwardPlan *plan, size_t *bytes, jfaError *error) {
+  return getWorkspaceSize(plan, bytes, error);
+}
+
+jfaStatus
+jfaBlockAttentionBackwardPlanGetFacts(const jfaBlockAttentionBackwardPlan *plan,
+                                      jfaKernelFacts *facts, jfaError *error) {
+  return getFacts(plan, facts, error);
+}
+
+jfaStatus jfaBlockAttentionBackwardPlanInitializeWorkspace(
+    const jfaBlockAttentionBackwardPlan *plan, void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error) {
+  return initializeWorkspace(plan, workspace, workspace_bytes, stream, error);
+}
+
+jfaStatus jfaBlockAttentionBackwardExecute(
+    const jfaBlockAttentionBackwardPlan *plan,
+    const jfaBlockAttentionBackwardBuffers *buffers, const void *workspace,
+    size_t workspace_bytes, void *stream, jfaError *error) {
   return execute(plan, buffers, workspace, workspace_bytes, stream, error);
 }

@@ -62,9 +62,10 @@ Status Driver::open() {
   load(moduleLoadData, "cuModuleLoadData");
   load(moduleGetFunction, "cuModuleGetFunction");
   load(functionSetAttribute, "cuFuncSetAttribute");
-  load(launchKernel, "cuLaunchKernel");
+  load(launchKernel, "cuLaunchKernelEx");
   load(occupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
   load(setMemoryAsync, "cuMemsetD8Async");
+  load(maxActiveClusters, "cuOccupancyMaxActiveClusters");
   load(copyToDeviceAsync, "cuMemcpyHtoDAsync_v2");
   load(tensorMapEncodeTiled, "cuTensorMapEncodeTiled");
   if (missing) {

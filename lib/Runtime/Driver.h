@@ -26,6 +26,24 @@ struct alignas(64) TensorMap {
   uint64_t words[16];
 };
 
+/// A CUlaunchAttribute that says how large clusters are.
+struct alignas(8) ClusterAttribute {
+  int id;
+  unsigned padding = 0;
+  /// Of a union of 64 bytes.
+  unsigned size[16];
+};
+
+/// A CUlaunchConfig.
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned sharedBytes;
+  struct CUstream_st *stream;
+  ClusterAttribute *attributes;
+  unsigned numAttributes;
+};
+
 struct Driver {
   using Result = int;
   using Device = int;
@@ -42,6 +60,8 @@ struct Driver {
   static constexpr int kDeviceMultiprocessorCount = 16;
   static constexpr int kDeviceComputeMajor = 75;
   static constexpr int kDeviceComputeMinor = 76;
+  static constexpr int kDeviceClusterLaunch = 120;
+  static constexpr int kLaunchClusterDimension = 4;
   static constexpr int kFunctionMaxDynamicShared = 8;
   static constexpr int kFunctionRegisters = 4;
 
@@ -57,13 +77,13 @@ struct Driver {
   Result (*moduleLoadData)(Module *, const void *image);
   Result (*moduleGetFunction)(Function *, Module, const char *name);
   Result (*functionSetAttribute)(Function, int attribute, int value);
-  Result (*launchKernel)(Function, unsigned gridX, unsigned gridY,
-                         unsigned gridZ, unsigned blockX, unsigned blockY,
-                         unsigned blockZ, unsigned sharedBytes, Stream,
-                         void **arguments, void **extra);
+  Result (*launchKernel)(const LaunchConfig *, Function, void **arguments,
+                         void **extra);
   Result (*occupancyMaxActiveBlocks)(int *, Function, int threads,
                                      size_t sharedBytes);
   Result (*setMemoryAsync)(Pointer, unsigned char, size_t, Stream);
+  /// How many clusters can run at the same time.
+  Result (*maxActiveClusters)(int *count, Function, const LaunchConfig *);
   Result (*copyToDeviceAsync)(Pointer, const void *, size_t, Stream);
   Result (*tensorMapEncodeTiled)(TensorMap *, int dataType, uint32_t rank,
                                  void *base, const uint64_t *sizes,

@@ -47,6 +47,7 @@ Status jfa::runtime::getGpu(const Driver &driver, int32_t ordinal, Gpu &gpu) {
   attribute(Driver::kDeviceMultiprocessorCount, gpu.multiprocessors);
   attribute(Driver::kDeviceComputeMajor, gpu.computeMajor);
   attribute(Driver::kDeviceComputeMinor, gpu.computeMinor);
+  attribute(Driver::kDeviceClusterLaunch, gpu.hasClusters);
   if (result == 0) {
     result = driver.primaryContextRetain(&gpu.context, device);
   }

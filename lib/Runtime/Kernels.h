@@ -29,6 +29,8 @@ struct Gpu {
   int multiprocessors;
   int computeMajor;
   int computeMinor;
+  /// Whether CTAs can be launched in clusters.
+  int hasClusters;
 };
 
 /// A GPU by its number. Its primary context is retained for the rest of the

@@ -50,6 +50,7 @@ Status jfa::runtime::getTensorMapShape(const TensorMapRecipe &recipe,
   constexpr uint64_t kMaxExtent = uint64_t(1) << 32;
   constexpr uint64_t kMaxStride = (uint64_t(1) << 40) - 16;
   shape = {};
+  shape.fetchBytes = tensor.fetchBytes;
   shape.rank = static_cast<uint32_t>(recipe.dimensions.size());
   for (uint32_t i = 0; i < shape.rank; ++i) {
     const TensorMapDimension &dimension = recipe.dimensions[i];
@@ -87,6 +88,7 @@ Status jfa::runtime::encodeTensorMap(const Driver &driver,
   constexpr int kFloat32 = 7;
   constexpr int kBFloat16 = 9;
   constexpr int kPromote128Bytes = 2;
+  constexpr int kPromote256Bytes = 3;
   constexpr uint32_t ones[5] = {1, 1, 1, 1, 1};
   int type = argument.element == ElementType::BF16  ? kBFloat16
              : argument.element == ElementType::F16 ? kFloat16
@@ -94,11 +96,12 @@ Status jfa::runtime::encodeTensorMap(const Driver &driver,
   // CU_TENSOR_MAP_SWIZZLE_{NONE,32B,64B,128B} are 0 to 3.
   int bytes = argument.recipe.swizzleBytes;
   int swizzle = bytes == 0 ? 0 : bytes == 32 ? 1 : bytes == 64 ? 2 : 3;
+  int promotion = shape.fetchBytes == 256 ? kPromote256Bytes : kPromote128Bytes;
   Status status =
       driver.check(driver.tensorMapEncodeTiled(
                        &map, type, shape.rank, const_cast<void *>(base),
                        shape.sizes, shape.strides, shape.box, ones,
-                       /*interleave=*/0, swizzle, kPromote128Bytes,
+                       /*interleave=*/0, swizzle, promotion,
                        /*fill=*/0),
                    "encode a tensor map");
   if (status.failed()) {

@@ -46,6 +46,10 @@ struct TensorLayout {
   int64_t rowStride;
   int64_t headStride;
   int64_t elementBytes = 2;
+  /// Bytes that the L2 cache fetches together, 128 or 256. A box reads 128 in a
+  /// row; where the next head's lie behind them and are read soon, 256 makes
+  /// longer accesses to memory out of them.
+  int32_t fetchBytes = 128;
 };
 
 /// What the driver is asked to encode.
@@ -57,6 +61,8 @@ struct TensorMapShape {
   uint32_t box[5];
   /// Bytes to subtract from the tensor's address, modulo 2^64.
   uint64_t baseShift;
+  /// As of TensorLayout.
+  int32_t fetchBytes;
 };
 
 /// Applies a recipe to a tensor. `name` is for the message if the result is

@@ -80,7 +80,7 @@ static void placeItems(const Array<WorkItem> &items,
   const int32_t *owner = owners.data();
   for (const WorkItem &item : items) {
     Place &place = places[size_t(*owner++)];
-    place.tiles += item.numHeads;
+    place.tiles += item.count;
     WorkItem *at = place.next++;
     // Items go to as many places as there are workers, which is more than the
     // processor foresees.

@@ -45,13 +45,14 @@ struct WorkItem {
   int32_t sequence;
   /// First row of the tile, counted from the sequence's first.
   int32_t row;
-  /// The first head, and how many follow each other from there.
   int32_t head;
-  int32_t numHeads;
+  /// How many heads from `head` on have such a tile; in lists of runs, how many
+  /// tiles there are from `row` on.
+  int32_t count;
 
   bool operator==(const WorkItem &other) const {
     return sequence == other.sequence && row == other.row &&
-           head == other.head && numHeads == other.numHeads;
+           head == other.head && count == other.count;
   }
 };
 static_assert(sizeof(WorkItem) == 16, "the kernels read four 32-bit ints");
@@ -101,7 +102,7 @@ enum class TileRows { Queries, Keys };
 
 /// What decides how much work a tile is, and who shares it.
 struct WorkShape {
-  /// Rows of a tile.
+  /// Rows of a tile: of a cluster, those of all its CTAs.
   int64_t blockM;
   /// Rows of a step.
   int64_t blockN;
@@ -112,7 +113,7 @@ struct WorkShape {
   int64_t sharedHeads;
   /// Bytes of one row of one head of what they are multiplied with.
   int64_t bytesPerRow;
-  /// Multiprocessors to deal to.
+  /// Multiprocessors, or clusters of them, to deal to.
   int64_t workers;
   WorkOrder order = WorkOrder::Balanced;
   TileRows rows = TileRows::Queries;
@@ -167,6 +168,14 @@ int64_t getTileCost(const Sequences &sequences, const WorkShape &shape,
 /// Refuses lists whose items the kernel could not number.
 Status makeWorkList(const Sequences &sequences, const WorkShape &shape,
                     WorkList &list);
+
+/// Makes a list of runs: tiles of keys that follow each other in one sequence,
+/// for a kernel whose workers keep the queries of one head. `blockM` is the
+/// keys of a tile; `workers` run at a time, and there may be more of them than
+/// that: they are as many for each head, so that the last is done as soon as
+/// can be.
+Status makeRunList(const Sequences &sequences, const WorkShape &shape,
+                   WorkList &list);
 
 } // namespace jfa::runtime
 

@@ -302,6 +302,25 @@ static LogicalResult buildToInteger(Op op, ProgramBuilder &builder) {
   });
 }
 
+/// The bits of an f32 as an i32, and back.
+static LogicalResult buildBitcast(arith::BitcastOp op,
+                                  ProgramBuilder &builder) {
+  Type from = getElementTypeOrSelf(op.getIn());
+  Type to = getElementTypeOrSelf(op.getType());
+  if (from.isF32() && to.isInteger(32)) {
+    return appendMap<int64_t, float, 1>(op, builder, [](float x) {
+      return int64_t(llvm::bit_cast<int32_t>(x));
+    });
+  }
+  if (from.isInteger(32) && to.isF32()) {
+    return appendMap<float, int64_t, 1>(op, builder, [](int64_t x) {
+      return llvm::bit_cast<float>(int32_t(x));
+    });
+  }
+  return op.emitOpError("expected a cast between f32 and i32, but got ")
+         << from << " and " << to;
+}
+
 //===----------------------------------------------------------------------===//
 // Registration
 //===----------------------------------------------------------------------===//
@@ -355,6 +374,7 @@ static void attachConversions(MLIRContext *context) {
   attach<IndexCastUIOp, buildZeroExtend<IndexCastUIOp>>(context);
   attach<ExtUIOp, buildZeroExtend<ExtUIOp>>(context);
   attach<ExtSIOp, buildSignExtend>(context);
+  attach<BitcastOp, buildBitcast>(context);
   attach<SIToFPOp, buildToReal<SIToFPOp, true>>(context);
   attach<UIToFPOp, buildToReal<UIToFPOp, false>>(context);
   attach<FPToSIOp, buildToInteger<FPToSIOp>>(context);

@@ -8,6 +8,7 @@
 
 #include "jfa/Sim/Attention.h"
 
+#include "Runtime/BlockList.h"
 #include "Runtime/WorkList.h"
 
 #include <algorithm>
@@ -21,10 +22,11 @@ namespace runtime = ::jfa::runtime;
 
 /// The arrays, in this order.
 static const char *const kArrays[] = {
-    "q",         "k",     "v",           "o",           "lse",  "q_offsets",
-    "k_offsets", "items", "item_starts", "tile_counts", "do",   "dq",
-    "dk",        "dv",    "dq_acc",      "lse_log2",    "delta"};
-static constexpr size_t kNumArrays = 17;
+    "q",         "k",     "v",           "o",           "lse",   "q_offsets",
+    "k_offsets", "items", "item_starts", "tile_counts", "do",    "dq",
+    "dk",        "dv",    "dq_acc",      "lse_log2",    "delta", "block_starts",
+    "sincos"};
+static constexpr size_t kNumArrays = 19;
 /// As the runtime's, in lib/Runtime/AttentionBackward.h.
 static constexpr int64_t kPaddedRows = 128;
 
@@ -57,6 +59,11 @@ static const Argument *findTensor(const Program &program,
 }
 
 std::optional<AttentionPart> sim::getAttentionPart(const Program &program) {
+  if (find(program, "block_starts")) {
+    return !findTensor(program, "q") ? std::nullopt
+           : find(program, "dk") ? std::optional(AttentionPart::BlockBackward)
+                                 : std::optional(AttentionPart::BlockForward);
+  }
   if (!find(program, "dq_acc")) {
     return findTensor(program, "q") ? std::optional(AttentionPart::Forward)
                                     : std::nullopt;
@@ -69,7 +76,11 @@ std::optional<AttentionPart> sim::getAttentionPart(const Program &program) {
   if (!isMain && !findTensor(program, "o")) {
     return std::nullopt;
   }
-  return isMain ? AttentionPart::Backward : AttentionPart::BackwardPre;
+  if (!isMain) {
+    return AttentionPart::BackwardPre;
+  }
+  return find(program, "heads_per_group") ? AttentionPart::Backward
+                                          : AttentionPart::BackwardQuery;
 }
 
 std::string Attention::checkProgram(const Program &program) {
@@ -81,13 +92,13 @@ std::string Attention::checkProgram(const Program &program) {
   part = *found;
   groupsHeads = find(program, "tile_counts") != nullptr;
   // The tensors that tiles and steps are cut from.
-  const char *tile = part == AttentionPart::Forward       ? "q"
-                     : part == AttentionPart::Backward    ? "k"
+  const char *tile = isForward() || isBlocked()           ? "q"
+                     : isBackwardMain(part)               ? "k"
                      : part == AttentionPart::BackwardPre ? "o"
                                                           : "dq";
-  const char *step = part == AttentionPart::Forward    ? "k"
-                     : part == AttentionPart::Backward ? "q"
-                                                       : "";
+  const char *step = part == AttentionPart::Forward ? "k"
+                     : isBackwardMain(part)         ? "q"
+                                                    : "";
   const Argument *tiles = findTensor(program, tile);
   blockM = tiles->box.front();
   dim = tiles->box.back();
@@ -103,8 +114,24 @@ std::string Attention::checkProgram(const Program &program) {
     }
     dim = problem.headDim;
   }
+  clusterSize = program.clusterSize;
+  bool keepsQueries = part == AttentionPart::BackwardQuery;
+  if (keepsQueries &&
+      (!problem.broadcastQuery || problem.heads != problem.kvHeads ||
+       (!problem.qLengths.empty() &&
+        problem.qLengths[0] > tiles->box.front()))) {
+    return "expected '--broadcast-q', at most " +
+           std::to_string(tiles->box.front()) +
+           " queries and as many '--kv-heads' as '--heads' for this kernel";
+  }
   if (problem.heads % problem.kvHeads != 0) {
     return "expected '--heads' to be a multiple of '--kv-heads'";
+  }
+  if (isBlocked() && (problem.causal || problem.broadcastQuery ||
+                      problem.qLengths != problem.kLengths ||
+                      problem.heads != problem.kvHeads)) {
+    return "expected block attention to have neither '--causal' nor queries or "
+           "heads of their own";
   }
   return "";
 }
@@ -218,11 +245,15 @@ std::string Attention::makeItems() {
   std::vector<int32_t> keys(kStarts.begin(), kStarts.end());
   runtime::Sequences sequences{int64_t(problem.kLengths.size()), queries.data(),
                                keys.data(), 0, 0};
-  runtime::WorkShape shape{blockM,          blockN,
-                           problem.causal,  problem.heads,
-                           problem.kvHeads, 2 * dim * getBytes(element),
-                           problem.maxCtas};
-  if (part == AttentionPart::Backward) {
+  // A cluster takes the tiles of its CTAs as one.
+  runtime::WorkShape shape{blockM * clusterSize,
+                           blockN,
+                           problem.causal,
+                           problem.heads,
+                           problem.kvHeads,
+                           2 * dim * getBytes(element),
+                           std::max<int64_t>(1, problem.maxCtas / clusterSize)};
+  if (isBackwardMain(part)) {
     shape.rows = runtime::TileRows::Keys;
     shape.bytesPerRow *= problem.heads / problem.kvHeads;
     shape.heads = problem.kvHeads;
@@ -240,19 +271,24 @@ std::string Attention::makeItems() {
     shape.groupAbove = problem.balances ? runtime::kLongList : 0;
   }
   runtime::WorkList work;
-  if (problem.balances) {
-    runtime::Status status = runtime::makeWorkList(sequences, shape, work);
+  bool areRuns = part == AttentionPart::BackwardQuery;
+  if (areRuns) {
+    shape.workers = problem.balances ? shape.workers : 1;
+  }
+  if (problem.balances || areRuns) {
+    runtime::Status status =
+        areRuns ? runtime::makeRunList(sequences, shape, work)
+                : runtime::makeWorkList(sequences, shape, work);
     if (status.failed()) {
       return status.message;
     }
   } else {
     listInOrder(sequences, shape, work);
   }
-  ctas = int64_t(work.starts.size()) - 1;
+  ctas = (int64_t(work.starts.size()) - 1) * clusterSize;
   std::vector<int64_t> list;
   for (const runtime::WorkItem &item : work.items) {
-    list.insert(list.end(),
-                {item.sequence, item.row, item.head, item.numHeads});
+    list.insert(list.end(), {item.sequence, item.row, item.head, item.count});
   }
   // Kernels read one item ahead.
   list.insert(list.end(), 4, 0);
@@ -262,6 +298,48 @@ std::string Attention::makeItems() {
   addTable(*arrays, kArrays[kTileCounts],
            {work.tiles.begin(), work.tiles.end()});
   return "";
+}
+
+/// Of block attention: where the sequences begin. From here on each block is a
+/// sequence of its own, which is what the reference computes.
+std::string Attention::makeBlocks() {
+  std::vector<int32_t> offsets(kStarts.begin(), kStarts.end());
+  runtime::BlockList blocks;
+  runtime::Status status = runtime::makeBlockList(
+      offsets.data(), int64_t(problem.kLengths.size()), problem.heads, blocks);
+  if (status.failed()) {
+    return status.message;
+  }
+  addTable(*arrays, kArrays[kBlockStarts],
+           {blocks.starts.begin(), blocks.starts.end()});
+  numSequences = blocks.numSequences;
+  numItems = blocks.numBlocks * problem.heads;
+  ctas = std::min(numItems, problem.maxCtas);
+  std::vector<int64_t> lengths;
+  for (int64_t length : problem.kLengths) {
+    for (int64_t row = 0; row < length; row += runtime::kBlockRows) {
+      lengths.push_back(std::min(runtime::kBlockRows, length - row));
+    }
+  }
+  problem.qLengths = problem.kLengths = lengths;
+  qStarts = kStarts = oStarts = getStarts(lengths);
+  return "";
+}
+
+/// Sines, then cosines of each row's angles.
+void Attention::makeSinCos() {
+  makeTensor(kSinCos, element, {qRows, dim});
+  GlobalArray &array = arrays->back();
+  for (int64_t row = 0; row < qRows && problem.values; ++row) {
+    for (int64_t i = 0; i < dim / 2; ++i) {
+      double angle =
+          double(row) * std::pow(10000.0, -2.0 * double(i) / double(dim));
+      encode(element, float(std::sin(angle)), array.at(row * dim + i));
+      encode(element, float(std::cos(angle)),
+             array.at(row * dim + dim / 2 + i));
+    }
+  }
+  array.setAllWritten();
 }
 
 /// The value of an argument, of an array its place.
@@ -277,7 +355,10 @@ bool Attention::lookUp(const std::string &name, Value &value) const {
       {"q_length", problem.qLengths.empty() ? 0 : problem.qLengths[0]},
       {"k_length", problem.kLengths.empty() ? 0 : problem.kLengths[0]},
       {"lse_stride", oRows},
-      {"rows_stride", paddedRows}};
+      {"rows_stride", paddedRows},
+      {"num_sequences", numSequences},
+      {"num_items", numItems},
+      {"heads", problem.heads}};
   for (auto [scalar, number] : scalars) {
     if (name == scalar) {
       value.integer = number;
@@ -309,6 +390,12 @@ std::string Attention::bind(const AttentionProblem &newProblem,
   if (part != AttentionPart::Forward) {
     makeGradients();
   }
+  if (isBlocked()) {
+    if (std::string error = makeBlocks(); !error.empty()) {
+      return error;
+    }
+    makeSinCos();
+  }
   for (GlobalArray &array : *arrays) {
     const Argument *argument = find(program, array.name);
     array.isOutput = argument && argument->isOutput;
@@ -317,7 +404,7 @@ std::string Attention::bind(const AttentionProblem &newProblem,
     }
   }
   // Sums are added to.
-  if (part == AttentionPart::Backward) {
+  if (isBackwardMain(part)) {
     (*arrays)[kDQSums].setAllWritten();
   }
   for (const Argument &argument : program.arguments) {

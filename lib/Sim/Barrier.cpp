@@ -30,6 +30,12 @@ const char *sim::getName(Fault fault) {
     return "memory never written";
   case Fault::NamedBarrier:
     return "named barrier misused";
+  case Fault::ClusterBarrier:
+    return "cluster barrier misused";
+  case Fault::NotStarted:
+    return "remote access before the CTA is ready";
+  case Fault::Ended:
+    return "remote access to a CTA that may have ended";
   case Fault::Unwaited:
     return "not waited for";
   case Fault::Unsupported:
@@ -78,10 +84,26 @@ bool MBarrier::expect(int64_t expectedBytes) {
   return completeIfDone();
 }
 
-bool MBarrier::deliver(Epoch copy, int64_t delivered) {
+bool MBarrier::deliver(Epoch copy, const Knowledge &issuer, int64_t delivered) {
   bytes -= delivered;
   current.advance(copy);
+  current.preceded.join(issuer.preceded);
   return completeIfDone();
+}
+
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+void RemoteAccesses::add(const RemoteAccess &access) {
+  auto it = llvm::find_if(last, [&](const RemoteAccess &other) {
+    return other.rank == access.rank && other.epoch.agent == access.epoch.agent;
+  });
+  if (it != last.end()) {
+    *it = access;
+  } else {
+    last.push_back(access);
+  }
 }
 
 //===----------------------------------------------------------------------===//

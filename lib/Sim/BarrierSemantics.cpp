@@ -25,7 +25,7 @@ std::optional<int64_t> BarrierElement::get(Machine &machine, Task &task) const {
 }
 
 BarrierElement sim::getBarrierElement(Operation *op, mlir::Value barrier,
-                                      mlir::Value index, bool signals,
+                                      mlir::Value index, Signals signals,
                                       ProgramBuilder &builder) {
   BarrierElement element;
   element.array = builder.getSlot(barrier);
@@ -35,9 +35,9 @@ BarrierElement sim::getBarrierElement(Operation *op, mlir::Value barrier,
   auto type = cast<tlx::MBarrierType>(barrier.getType());
   element.count = type.getCount().getConstant().value_or(1);
   auto array = builder.barrierArrays.find(barrier);
-  if (signals && array != builder.barrierArrays.end()) {
-    builder.getProgram().barriers[array->second].signallers.emplace_back(
-        builder.getTask(), builder.getSite(op));
+  if (signals != Signals::No && array != builder.barrierArrays.end()) {
+    builder.getProgram().barriers[array->second].signallers.push_back(
+        {builder.getTask(), builder.getSite(op), signals == Signals::Any});
   }
   return element;
 }
@@ -57,15 +57,15 @@ static LogicalResult buildAlloc(tlx::AllocBarriersOp op,
   builder.barrierArrays[op.getBarrier()] = number;
   Slot barrier = builder.getSlot(op.getBarrier());
   builder.append(op, [=](Machine &machine, Task &task) {
-    task[barrier].integer = machine.addBarriers(number, *count, *arrivals);
+    task[barrier].integer = machine.addBarriers(task, number);
   });
   return success();
 }
 
 static LogicalResult buildArrive(tlx::BarrierArriveOp op,
                                  ProgramBuilder &builder) {
-  BarrierElement element =
-      getBarrierElement(op, op.getBarrier(), op.getIndex(), true, builder);
+  BarrierElement element = getBarrierElement(op, op.getBarrier(), op.getIndex(),
+                                             Signals::Own, builder);
   builder.appendVisible(op, [element](Machine &machine, Task &task) {
     if (std::optional<int64_t> barrier = element.get(machine, task)) {
       machine.arrive(task, *barrier, 0);
@@ -80,8 +80,8 @@ static LogicalResult buildExpect(tlx::BarrierExpectBytesOp op,
   if (failed(bytes)) {
     return op.emitOpError("expected parameters to be bound");
   }
-  BarrierElement element =
-      getBarrierElement(op, op.getBarrier(), op.getIndex(), true, builder);
+  BarrierElement element = getBarrierElement(op, op.getBarrier(), op.getIndex(),
+                                             Signals::Own, builder);
   builder.appendVisible(op, [=, size = *bytes](Machine &machine, Task &task) {
     if (std::optional<int64_t> barrier = element.get(machine, task)) {
       machine.arrive(task, *barrier, size);
@@ -91,8 +91,8 @@ static LogicalResult buildExpect(tlx::BarrierExpectBytesOp op,
 }
 
 static LogicalResult buildWait(tlx::BarrierWaitOp op, ProgramBuilder &builder) {
-  BarrierElement element =
-      getBarrierElement(op, op.getBarrier(), op.getIndex(), false, builder);
+  BarrierElement element = getBarrierElement(op, op.getBarrier(), op.getIndex(),
+                                             Signals::No, builder);
   Slot phase = builder.getSlot(op.getPhase());
   bool producer = op.getProducer();
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
@@ -140,7 +140,7 @@ static LogicalResult buildNamedWait(tlx::NamedBarrierWaitOp op,
     condition.kind = Condition::Named;
     condition.barrier = number;
     condition.generation = number >= 0 && number <= tlx::kLastNamedBarrier
-                               ? machine.getNamedGeneration(number)
+                               ? machine.getNamedGeneration(task, number)
                                : 0;
     if (machine.arriveNamed(task, number, threads)) {
       machine.wait(task, condition);

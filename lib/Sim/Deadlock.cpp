@@ -36,6 +36,8 @@ std::string Explain::awaited(const Task &task) const {
     return barrier(machine.barriers[size_t(condition.barrier)]);
   case Condition::Named:
     return "named barrier " + std::to_string(condition.barrier);
+  case Condition::Cluster:
+    return "the cluster's barrier";
   default:
     return "operations in flight";
   }
@@ -56,7 +58,8 @@ Note Explain::waiter(const Task &task) const {
   }
   text += awaited(task);
   if (condition.kind == Condition::Named) {
-    const NamedBarrier &named = machine.named[size_t(condition.barrier)];
+    const NamedBarrier &named =
+        machine.ctas[task.rank].named[size_t(condition.barrier)];
     text += ": " + std::to_string(named.arrived) + " of " +
             plural(named.total, "thread");
   }
@@ -96,22 +99,27 @@ static bool canReach(const Task &task, Site site) {
 std::vector<Explain::Signaller>
 Explain::getSignallers(const Task &waiter) const {
   const Condition &condition = waiter.waiting;
-  std::vector<std::pair<uint32_t, Site>> ops;
+  std::vector<sim::Signaller> ops;
   if (condition.kind == Condition::Barrier) {
     const MBarrier &barrier = machine.barriers[size_t(condition.barrier)];
     ops = machine.program.barriers[barrier.array].signallers;
   } else if (condition.kind == Condition::Named) {
     for (const NamedSignaller &op : machine.program.namedSignallers) {
       if (op.id.value_or(condition.barrier) == condition.barrier) {
-        ops.emplace_back(op.task, op.site);
+        ops.push_back({op.task, op.site, false});
       }
     }
+  } else if (condition.kind == Condition::Cluster) {
+    ops = machine.program.clusterSignallers;
   }
   std::vector<Signaller> signallers;
   for (const Task &task : machine.tasks) {
-    for (auto [program, site] : ops) {
-      if (program == task.program && !task.isFinished && canReach(task, site)) {
-        signallers.push_back({task.index, site});
+    bool hasSignalled = condition.kind == Condition::Cluster && task.hasArrived;
+    for (const sim::Signaller &op : ops) {
+      if (op.task == task.program && !task.isFinished && !hasSignalled &&
+          (op.isRemote || task.rank == waiter.rank) &&
+          canReach(task, op.site)) {
+        signallers.push_back({task.index, op.site});
       }
     }
   }
@@ -120,6 +128,16 @@ Explain::getSignallers(const Task &waiter) const {
 
 /// Why nobody is left to signal.
 std::string Explain::nobody(const Task &waiter) const {
+  if (waiter.waiting.kind == Condition::Cluster) {
+    std::string names;
+    for (const Task &task : machine.tasks) {
+      if (!task.isFinished && !task.hasArrived) {
+        names += (names.empty() ? "" : ", ") + task.name;
+      }
+    }
+    return "no arrival at it is left for " + names +
+           ", which it waits for until they end";
+  }
   return "every task that signals " + awaited(waiter) + " has ended";
 }
 

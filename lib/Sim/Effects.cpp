@@ -21,10 +21,13 @@ using namespace mlir::jfa::sim;
 // Barriers
 //===----------------------------------------------------------------------===//
 
-int64_t Machine::addBarriers(uint32_t array, int64_t count, int64_t arrivals) {
-  auto first = int64_t(barriers.size());
-  for (int64_t i = 0; i < count; ++i) {
-    barriers.emplace_back(array, uint32_t(i), arrivals);
+int64_t Machine::addBarriers(Task &task, uint32_t array) {
+  int64_t first = barriersOfCta * task.rank;
+  for (uint32_t i = 0; i < array; ++i) {
+    first += program.barriers[i].count;
+  }
+  for (int64_t i = 0; i < program.barriers[array].count; ++i) {
+    barriers[size_t(first + i)].init = {task.index, task.time};
   }
   return first;
 }
@@ -42,21 +45,28 @@ bool Machine::checkBarrier(Task &task, int64_t first, int64_t index,
   return false;
 }
 
+/// An arrival in a phase comes after someone has seen the one before.
+void Machine::checkSeen(const MBarrier &barrier, const Knowledge &knowledge,
+                        uint32_t task, Site site) {
+  bool isSeen = llvm::any_of(barrier.observers, [&](const Observer &observer) {
+    return knowledge.preceded.covers(observer.epoch);
+  });
+  if (barrier.phase == 0 || isSeen) {
+    return;
+  }
+  fail(Fault::PhaseLapped, site,
+       tasks[task].name + " arrives in phase " + std::to_string(barrier.phase) +
+           " of " + Explain(*this).barrier(barrier) +
+           ", but nobody has to have seen phase " +
+           std::to_string(barrier.phase - 1) +
+           " complete before that (PTX ISA 9.7.13.15.4)",
+       {{program.barriers[barrier.array].site, "allocated here"}});
+}
+
 void Machine::arrive(Task &task, int64_t number, int64_t bytes) {
   MBarrier &barrier = barriers[size_t(number)];
   Explain explain(*this);
-  bool isSeen = llvm::any_of(barrier.observers, [&](const Observer &observer) {
-    return know(task).happened.covers(observer.epoch);
-  });
-  if (barrier.phase > 0 && !isSeen) {
-    fail(Fault::PhaseLapped, task.site,
-         task.name + " arrives in phase " + std::to_string(barrier.phase) +
-             " of " + explain.barrier(barrier) +
-             ", but nobody has to have seen phase " +
-             std::to_string(barrier.phase - 1) +
-             " complete before that (PTX ISA 9.7.13.15.4)",
-         {{program.barriers[barrier.array].site, "allocated here"}});
-  }
+  checkSeen(barrier, know(task), task.index, task.site);
   bool complete = barrier.arrive(know(task), bytes, {task.site, task.index});
   std::string what = "arrival at " + explain.barrier(barrier);
   tick(task, what);
@@ -71,7 +81,7 @@ void Machine::arrive(Task &task, int64_t number, int64_t bytes) {
 void Machine::deliver(AsyncOp &op, int64_t number, int64_t bytes) {
   MBarrier &barrier = barriers[size_t(number)];
   op.phase = barrier.phase;
-  if (barrier.deliver(op.epoch, bytes)) {
+  if (barrier.deliver(op.epoch, op.knowledge, bytes)) {
     completed(barrier, op.site);
   }
 }
@@ -79,7 +89,7 @@ void Machine::deliver(AsyncOp &op, int64_t number, int64_t bytes) {
 /// A phase must not complete before everyone has seen the one before it.
 void Machine::completed(MBarrier &barrier, Site site) {
   for (const Observer &observer : barrier.observersBefore) {
-    if (!barrier.getCompleted().happened.covers(observer.epoch)) {
+    if (!barrier.getCompleted().preceded.covers(observer.epoch)) {
       report.add(Explain(*this).lapped(barrier, observer, site));
     }
   }
@@ -88,7 +98,7 @@ void Machine::completed(MBarrier &barrier, Site site) {
 bool Machine::arriveNamed(Task &task, int64_t id, int64_t threads) {
   int64_t reserved = program.firstReservedBarrier;
   if (id < 0 || id >= reserved) {
-    std::string why = reserved < int64_t(named.size())
+    std::string why = reserved < int64_t(ctas[task.rank].named.size())
                           ? ", since the compiler takes the rest up to 15 for "
                             "the tasks of several warps"
                           : "";
@@ -98,7 +108,7 @@ bool Machine::arriveNamed(Task &task, int64_t id, int64_t threads) {
              std::to_string(id));
     return false;
   }
-  NamedBarrier &barrier = named[size_t(id)];
+  NamedBarrier &barrier = ctas[task.rank].named[size_t(id)];
   std::vector<Note> notes;
   for (const Arrival &arrival : barrier.arrivals) {
     notes.push_back(
@@ -115,6 +125,27 @@ bool Machine::arriveNamed(Task &task, int64_t id, int64_t threads) {
   return true;
 }
 
+void Machine::commit(AsyncOp &op, int64_t number) {
+  MBarrier &barrier = barriers[size_t(number)];
+  checkSeen(barrier, op.knowledge, op.task, op.site);
+  Knowledge done;
+  done.preceded = op.knowledge.preceded;
+  done.advance(op.epoch);
+  op.phase = barrier.phase;
+  if (barrier.arrive(done, 0, {op.site, op.task})) {
+    completed(barrier, op.site);
+  }
+}
+
+void Machine::fenceTensorBefore(Task &task) {
+  task.knowledge.tensorReleased.advance({task.index, task.time});
+  ++task.time;
+}
+
+void Machine::fenceTensorAfter(Task &task) {
+  task.knowledge.tensorOrdered.join(task.knowledge.tensorReleased);
+}
+
 void Machine::fence(Task &task) {
   task.knowledge.visibleToAsync.advance({task.index, task.time});
   ++task.time;
@@ -125,6 +156,7 @@ AsyncRef Machine::issue(Task &task, Queue queue,
   AsyncRef op(new AsyncOp);
   auto numTasks = uint32_t(tasks.size());
   op->task = task.index;
+  op->rank = task.rank;
   op->site = task.site;
   op->begin = steps;
   op->knowledge = know(task);
@@ -134,6 +166,14 @@ AsyncRef Machine::issue(Task &task, Queue queue,
     AsyncRef &copy = copies[agent - 4 * numTasks];
     op->epoch = {agent, copy->epoch.time + 1};
     copy = op;
+  } else if (queue == Queue::TensorDots) {
+    op->epoch = {numTasks + task.index, task.time};
+    // In order, so what the queue did before is over.
+    op->knowledge.happened.advance(op->epoch);
+    if (task.tensorOp && !task.tensorOp->isDone()) {
+      op->previous = task.tensorOp;
+    }
+    task.tensorOp = op;
   } else {
     bool isDot = queue == Queue::Dots;
     std::deque<AsyncRef> &ops = isDot ? task.dots : task.stores;
@@ -167,8 +207,24 @@ std::string Machine::getName(const Access &access) const {
   return access.task < tasks.size() ? tasks[access.task].name : "the kernel";
 }
 
-bool Machine::recordShared(const Access &access, const Knowledge &knowledge,
-                           const View &view) {
+Access Machine::makeAccess(const Task &task, bool isWrite) const {
+  return {{task.index, task.time},
+          task.site,
+          task.index,
+          getCluster(),
+          task.rank,
+          isWrite,
+          false,
+          false};
+}
+
+Access Machine::makeAccess(const AsyncOp &op, bool isWrite) const {
+  return {op.epoch, op.site, op.task, getCluster(), tasks[op.task].rank,
+          isWrite,  true,    false};
+}
+
+bool Machine::recordShared(SharedMemory &shared, const Access &access,
+                           const Knowledge &knowledge, const View &view) {
   if (!shared.contains(view)) {
     fail(Fault::OutOfBounds, access.site,
          getName(access) + " leaves the shared memory of " +
@@ -198,16 +254,54 @@ bool Machine::recordShared(const Access &access, const Knowledge &knowledge,
 }
 
 bool Machine::access(Task &task, const View &view, bool isWrite) {
-  Access access{
-      {task.index, task.time}, task.site, task.index, options.cta, isWrite,
-      /*isAsync=*/false,
-      /*isReduction=*/false};
-  return recordShared(access, know(task), view);
+  Knowledge &knowledge = know(task);
+  return recordShared(getShared(task), makeAccess(task, isWrite), knowledge,
+                      view);
 }
 
 bool Machine::access(AsyncOp &op, const View &view, bool isWrite) {
-  Access access{op.epoch, op.site, op.task, options.cta, isWrite, true, false};
-  return recordShared(access, op.knowledge, view);
+  return recordShared(getShared(op), makeAccess(op, isWrite), op.knowledge,
+                      view);
+}
+
+bool Machine::recordTensor(TensorMemory &tensor, const Access &access,
+                           const Knowledge &knowledge, const TensorView &view) {
+  if (!tensor.contains(view)) {
+    fail(Fault::OutOfBounds, access.site,
+         getName(access) + " leaves the " +
+             std::to_string(program.tensorColumns) +
+             " columns of tensor memory of the kernel");
+    return false;
+  }
+  std::string name = "a buffer";
+  for (const Buffer &buffer : program.tensorBuffers) {
+    if (buffer.begin <= view.begin && view.begin < buffer.end) {
+      name = buffer.name;
+    }
+  }
+  auto [begin, end] = view.getRange();
+  tensor.history.record(
+      begin, end, access, knowledge,
+      [&](const Conflict &conflict) {
+        report.add(Explain(*this).conflict(conflict, access, knowledge, name));
+      },
+      [&] {
+        fail(Fault::NeverWritten, access.site,
+             getName(access) + " reads " + name + ", which nobody has written");
+      });
+  return true;
+}
+
+bool Machine::access(Task &task, const TensorView &view, bool isWrite) {
+  Access access = makeAccess(task, isWrite);
+  access.isTensor = true;
+  return recordTensor(getTensor(task), access, know(task), view);
+}
+
+bool Machine::access(AsyncOp &op, const TensorView &view, bool isWrite) {
+  Access access = makeAccess(op, isWrite);
+  access.isTensor = true;
+  return recordTensor(getTensor(op), access, op.knowledge, view);
 }
 
 bool Machine::recordGlobal(const Access &access, const Knowledge &knowledge,
@@ -250,21 +344,14 @@ bool Machine::recordGlobal(const Access &access, const Knowledge &knowledge,
 
 bool Machine::access(Task &task, int64_t array, int64_t begin, int64_t end,
                      bool isWrite) {
-  Access access{
-      {task.index, task.time}, task.site, task.index, options.cta, isWrite,
-      /*isAsync=*/false,
-      /*isReduction=*/false};
-  return recordGlobal(access, know(task), array, begin, end);
+  Knowledge &knowledge = know(task);
+  return recordGlobal(makeAccess(task, isWrite), knowledge, array, begin, end);
 }
 
 bool Machine::access(AsyncOp &op, int64_t array, int64_t begin, int64_t end,
                      bool isWrite, bool isReduction) {
-  Access access{isWrite ? op.globalEpoch : op.epoch,
-                op.site,
-                op.task,
-                options.cta,
-                isWrite,
-                /*isAsync=*/true,
-                isReduction};
+  Access access = makeAccess(op, isWrite);
+  access.epoch = isWrite ? op.globalEpoch : op.epoch;
+  access.isReduction = isReduction;
   return recordGlobal(access, op.knowledge, array, begin, end);
 }

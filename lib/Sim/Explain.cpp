@@ -20,8 +20,14 @@ std::string Explain::plural(int64_t count, const std::string &noun) {
 
 std::string Explain::barrier(const MBarrier &barrier) const {
   const BarrierArray &array = machine.program.barriers[barrier.array];
-  return array.name +
-         (array.count > 1 ? "[" + std::to_string(barrier.index) + "]" : "");
+  std::string name = array.name;
+  if (array.count > 1) {
+    name += "[" + std::to_string(barrier.index) + "]";
+  }
+  if (machine.program.clusterSize > 1) {
+    name += " of CTA " + std::to_string(machine.getCta(barrier.rank));
+  }
+  return name;
 }
 
 std::string Explain::state(const MBarrier &barrier) const {
@@ -92,6 +98,11 @@ void Explain::addChain(const Access &earlier, const Access &later,
 /// How the end of asynchronous work could have been noticed.
 void Explain::addCopyChain(const Access &earlier,
                            std::vector<Note> &notes) const {
+  if (earlier.isTensor && earlier.isAsync) {
+    notes.push_back({earlier.site, "its end is known from an mbarrier that a "
+                                   "tlx.tcgen05_commit after it arrives at"});
+    return;
+  }
   for (const AsyncRef &copy : machine.copies) {
     if (copy->epoch.agent != earlier.epoch.agent ||
         copy->epoch.time != earlier.epoch.time || copy->barrier < 0) {
@@ -112,10 +123,24 @@ Finding Explain::conflict(const Conflict &conflict, const Access &later,
   const Access &earlier = conflict.earlier;
   Finding finding{conflict.fault, later.site, "", {}};
   finding.notes.push_back({earlier.site, describe(earlier) + " it here"});
-  if (earlier.cta != later.cta) {
-    finding.text = describe(later) + " " + what + " of CTA " +
-                   std::to_string(later.cta) + " and CTA " +
-                   std::to_string(earlier.cta) + ", which nothing orders";
+  if (earlier.cluster != later.cluster) {
+    std::string group = machine.program.clusterSize > 1 ? "cluster " : "CTA ";
+    finding.text = describe(later) + " " + what + " of " + group +
+                   std::to_string(later.cluster) + " and " + group +
+                   std::to_string(earlier.cluster) + ", which nothing orders";
+    return finding;
+  }
+  if (conflict.fault == Fault::MissingFence && later.isTensor) {
+    finding.text = describe(later) + " " + what +
+                   ", but no fence of tensor memory lies on both sides of what "
+                   "orders that after the " +
+                   (earlier.isWrite ? "write" : "read");
+    finding.notes.push_back(
+        {earlier.site,
+         task(earlier.task) + " needs tlx.tcgen05_fence before its release"});
+    finding.notes.push_back(
+        {later.site,
+         task(later.task) + " needs tlx.tcgen05_fence after its wait"});
     return finding;
   }
   if (conflict.fault == Fault::MissingFence) {

@@ -66,11 +66,14 @@ static TileRef readFactor(const Factor &factor, const sim::Value &value,
   if (!machine.computesValues()) {
     return nullptr;
   }
-  return isInside ? machine.getShared().load(view, shape)
+  return isInside ? machine.getShared(op).load(view, shape)
                   : TileRef(new Tile(factor.geometry->kind, shape));
 }
 
 static LogicalResult buildDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
+  if (op.isInTensorMemory()) {
+    return buildTensorDot(op, builder);
+  }
   FailureOr<Factor> a = getFactor(op, op.getA(), builder);
   FailureOr<Factor> b = getFactor(op, op.getB(), builder);
   if (failed(a) || failed(b)) {

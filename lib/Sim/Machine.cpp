@@ -1,4 +1,4 @@
-//===- Machine.cpp - A CTA that runs a program -*- C++ -*-===//
+//===- Machine.cpp - A cluster that runs a program --------------*- C++ -*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,11 +18,11 @@ using namespace mlir::jfa::sim;
 // Agents
 //===----------------------------------------------------------------------===//
 
-// Replica t of T is agent t; its products, which complete in order, are agent
-// T + t; its stores are agents 2 T + t where they read and 3 T + t where they
-// write. Copies into shared memory complete in any order: each is an agent of
-// its own, from 4 T on, which a later one may be again if it starts after the
-// end of the former is known.
+// Task t of T is agent t; its products, which complete in order, be it in
+// registers or in tensor memory, are agent T + t; its stores are agents 2 T + t
+// where they read and 3 T + t where they write. Copies into shared memory
+// complete in any order: each is an agent of its own, from 4 T on, which a
+// later one may be again if it starts after the end of the former is known.
 
 uint32_t Machine::allocateCopyAgent(const Knowledge &knowledge) {
   auto first = uint32_t(4 * tasks.size());
@@ -36,7 +36,7 @@ uint32_t Machine::allocateCopyAgent(const Knowledge &knowledge) {
 }
 
 Knowledge &Machine::know(Task &task) {
-  task.knowledge.happened.advance({task.index, task.time});
+  task.knowledge.advanceOwn({task.index, task.time});
   return task.knowledge;
 }
 
@@ -57,8 +57,18 @@ Machine::Machine(const Program &program, std::vector<GlobalArray> &arrays,
                  const std::vector<Value> &values,
                  const MachineOptions &options, Report &report)
     : program(program), arrays(arrays), options(options), report(report),
-      shared(program.sharedBytes), initial(program.numSlots) {
-  shared.history.isStrict = options.strictProxy;
+      initial(program.numSlots) {
+  for (uint32_t rank = 0; rank < program.clusterSize; ++rank) {
+    ctas.emplace_back(program.sharedBytes, program.tensorColumns)
+        .shared.history.isStrict = options.strictProxy;
+    for (uint32_t i = 0; i < program.barriers.size(); ++i) {
+      for (int64_t index = 0; index < program.barriers[i].count; ++index) {
+        barriers.emplace_back(i, uint32_t(index), program.barriers[i].arrivals);
+        barriers.back().rank = rank;
+      }
+    }
+  }
+  barriersOfCta = int64_t(barriers.size()) / program.clusterSize;
   for (GlobalArray &array : arrays) {
     array.history.isStrict = options.strictProxy;
   }
@@ -69,40 +79,73 @@ Machine::Machine(const Program &program, std::vector<GlobalArray> &arrays,
 
 Machine::~Machine() = default;
 
-/// Runs what every thread runs before the tasks, then starts these.
-static void start(Machine &machine, const Program &program,
-                  std::vector<Value> &initial, std::vector<Task> &tasks) {
-  Task everyone;
-  everyone.name = "the kernel";
-  everyone.slots = initial;
-  everyone.code = &program.prologue;
-  while (everyone.counter < program.prologue.size()) {
-    const Instruction &next = program.prologue[everyone.counter++];
-    everyone.site = next.site;
-    next.run(machine, everyone);
-  }
-  for (uint32_t p = 0; p < program.tasks.size(); ++p) {
-    const TaskProgram &role = program.tasks[p];
-    for (int64_t replica = 0; replica < role.replicas; ++replica) {
-      Task task;
-      task.name = "@" + role.name;
-      if (role.replicas > 1) {
-        task.name += "#" + std::to_string(replica);
-      }
-      task.index = uint32_t(tasks.size());
-      task.program = p;
-      task.replica = replica;
-      task.threads = role.threads;
-      task.code = &role.code;
-      task.slots = everyone.slots;
-      tasks.push_back(std::move(task));
+void Machine::makeTasks() {
+  bool isOne = program.clusterSize == 1;
+  auto add = [&](uint32_t rank, std::string name) -> Task & {
+    Task &task = tasks.emplace_back();
+    task.index = uint32_t(tasks.size()) - 1;
+    task.rank = rank;
+    task.name = std::move(name);
+    if (!isOne) {
+      task.name += " of CTA " + std::to_string(getCta(rank));
     }
+    return task;
+  };
+  for (uint32_t rank = 0; rank < program.clusterSize; ++rank) {
+    for (uint32_t p = 0; p < program.tasks.size(); ++p) {
+      const TaskProgram &role = program.tasks[p];
+      for (int64_t replica = 0; replica < role.replicas; ++replica) {
+        Task &task = add(
+            rank, "@" + role.name +
+                      (role.replicas > 1 ? "#" + std::to_string(replica) : ""));
+        task.program = p;
+        task.replica = replica;
+        task.threads = role.threads;
+        task.code = &role.code;
+        task.isFinished = true;
+      }
+    }
+  }
+  for (uint32_t rank = 0; rank < program.clusterSize; ++rank) {
+    Task &prologue = add(rank, "the kernel");
+    prologue.program = kPrologue;
+    prologue.code = &program.prologue;
+    prologue.slots = initial;
+  }
+}
+
+/// Lets the tasks of a CTA go on from what every thread of it has run.
+void Machine::startTasks(Task &prologue) {
+  for (Task &task : tasks) {
+    if (task.rank != prologue.rank || task.program == kPrologue) {
+      continue;
+    }
+    task.slots = prologue.slots;
+    task.knowledge = know(prologue);
+    task.clusterPhase = prologue.clusterPhase;
+    task.hasArrived = prologue.hasArrived;
+    task.hasToWait = prologue.hasToWait;
+    task.isFinished = false;
   }
 }
 
 void Machine::run(Schedule &schedule, Trace *newTrace) {
   trace = newTrace;
-  start(*this, program, initial, tasks);
+  makeTasks();
+  for (Task &task : tasks) {
+    while (!task.isFinished && task.program == kPrologue && isSatisfied(task)) {
+      step(task);
+    }
+  }
+  if (!runSteps(schedule)) {
+    return;
+  }
+  bool stuck = llvm::any_of(tasks, [](const Task &t) { return !t.isFinished; });
+  stuck ? report.add(Explain(*this).deadlock()) : checkEnd();
+}
+
+/// Until nobody can take one; false, with a finding, if that takes too long.
+bool Machine::runSteps(Schedule &schedule) {
   std::vector<Choice> choices;
   while (true) {
     choices.clear();
@@ -118,13 +161,13 @@ void Machine::run(Schedule &schedule, Trace *newTrace) {
       }
     }
     if (choices.empty()) {
-      break;
+      return true;
     }
     if (++steps > options.maxSteps) {
       fail(Fault::Unsupported, tasks[0].site,
            "the kernel takes more than " + std::to_string(options.maxSteps) +
                " steps");
-      return;
+      return false;
     }
     size_t chosen = schedule.choose(choices);
     if (chosen < numTasks) {
@@ -141,8 +184,6 @@ void Machine::run(Schedule &schedule, Trace *newTrace) {
       inFlight.erase(inFlight.begin() + int64_t(choices[chosen].id));
     }
   }
-  bool stuck = llvm::any_of(tasks, [](const Task &t) { return !t.isFinished; });
-  stuck ? report.add(Explain(*this).deadlock()) : checkEnd();
 }
 
 /// Runs a task to just before the next instruction that others can notice.
@@ -199,7 +240,9 @@ bool Machine::isSatisfied(const Task &task) const {
   case Condition::Barrier:
     return barriers[size_t(condition.barrier)].isComplete(condition.parity);
   case Condition::Named:
-    return named[size_t(condition.barrier)].generation > condition.generation;
+    return getNamedGeneration(task, condition.barrier) > condition.generation;
+  case Condition::Cluster:
+    return clusterBarrier.phase > condition.generation;
   case Condition::Dots:
     return arePassed(task.dots, condition.pending, 1);
   case Condition::Stores:
@@ -225,7 +268,10 @@ void Machine::acquire(Task &task) {
         {{task.index, task.time}, condition.site, task.index});
   } else if (condition.kind == Condition::Named) {
     task.knowledge.join(
-        named[size_t(condition.barrier)].getCompleted(condition.generation));
+        ctas[task.rank].named[size_t(condition.barrier)].getCompleted(
+            condition.generation));
+  } else if (condition.kind == Condition::Cluster) {
+    task.knowledge.join(clusterBarrier.getCompleted());
   }
   bool isDots = condition.kind == Condition::Dots;
   if (!isDots && condition.kind != Condition::Stores) {
@@ -247,6 +293,11 @@ void Machine::acquire(Task &task) {
 
 void Machine::finish(Task &task) {
   task.isFinished = true;
+  if (task.program == kPrologue) {
+    return startTasks(task);
+  }
+  // The others of the cluster no longer wait for it.
+  completeCluster();
   if (!task.dots.empty()) {
     fail(Fault::Unwaited, task.dots.back()->site,
          task.name + " ends while this product is in flight");
@@ -261,7 +312,28 @@ void Machine::finish(Task &task) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// The end
+//===----------------------------------------------------------------------===//
+
 void Machine::checkEnd() {
+  checkBarriersAtEnd();
+  for (const AsyncRef &copy : copies) {
+    bool known = llvm::any_of(tasks, [&](const Task &task) {
+      return task.rank == copy->rank &&
+             task.knowledge.happened.covers(copy->epoch);
+    });
+    if (!known) {
+      fail(Fault::Unwaited, copy->site,
+           "the kernel may end before this copy has: nobody waits for the "
+           "phase in which its bytes are delivered");
+    }
+  }
+  checkProductsAtEnd();
+  checkRemoteAtEnd();
+}
+
+void Machine::checkBarriersAtEnd() {
   for (const MBarrier &barrier : barriers) {
     if (barrier.pending == barrier.expected && barrier.bytes == 0) {
       continue;
@@ -277,14 +349,18 @@ void Machine::checkEnd() {
              " is in the middle of a phase: " + explain.state(barrier),
          notes);
   }
-  for (const AsyncRef &copy : copies) {
-    bool known = llvm::any_of(tasks, [&](const Task &task) {
-      return task.knowledge.happened.covers(copy->epoch);
+}
+
+void Machine::checkProductsAtEnd() {
+  for (const Task &owner : tasks) {
+    const AsyncRef &dot = owner.tensorDot;
+    bool known = !dot || llvm::any_of(tasks, [&](const Task &task) {
+      return task.knowledge.happened.covers(dot->epoch);
     });
     if (!known) {
-      fail(Fault::Unwaited, copy->site,
-           "the kernel may end before this copy has: nobody waits for the "
-           "phase in which its bytes are delivered");
+      fail(Fault::Unwaited, dot->site,
+           "the kernel may end before this product is done: nobody waits for "
+           "an mbarrier that a tlx.tcgen05_commit after it arrives at");
     }
   }
 }

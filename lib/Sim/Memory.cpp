@@ -55,18 +55,39 @@ void History::initialise(int64_t begin, int64_t end) {
   }
 }
 
+/// What fences of tensor memory have to add to `later` coming after `earlier`.
+static std::optional<Fault> checkTensor(const Access &earlier,
+                                        const Access &later,
+                                        const Knowledge &knowledge) {
+  bool isOrdered = knowledge.tensorOrdered.covers(earlier.epoch);
+  if (earlier.epoch.agent == later.epoch.agent) {
+    // A thread waits for its loads and for each product of a queue the next
+    // one, but stores are done only with the fence.
+    bool isLoadOfStore = !later.isAsync && earlier.isWrite && !later.isWrite;
+    isOrdered =
+        !isLoadOfStore || knowledge.tensorReleased.covers(earlier.epoch);
+  }
+  return isOrdered ? std::nullopt : std::optional(Fault::MissingFence);
+}
+
 /// What, if anything, is wrong with `later` coming after `earlier`.
 static std::optional<Fault> check(const Access &earlier, const Access &later,
                                   const Knowledge &knowledge, bool isStrict) {
   if (earlier.epoch.time == 0 || (earlier.isReduction && later.isReduction)) {
     return std::nullopt;
   }
-  if (earlier.cta != later.cta || !knowledge.happened.covers(earlier.epoch)) {
+  if (earlier.cluster != later.cluster ||
+      !knowledge.happened.covers(earlier.epoch)) {
     bool reads = earlier.isAsync && !earlier.isWrite;
     return reads ? Fault::EarlyRelease : Fault::Race;
   }
-  // Barriers order reads before an asynchronous write, unless one is strict.
-  if ((earlier.isWrite || isStrict) && !earlier.isAsync && later.isAsync &&
+  if (later.isTensor) {
+    return checkTensor(earlier, later, knowledge);
+  }
+  // Barriers order reads before an asynchronous write, unless one is strict;
+  // but an arrival at another CTA's barrier has no fence for them.
+  bool needsFence = earlier.isWrite || isStrict || earlier.rank != later.rank;
+  if (needsFence && !earlier.isAsync && later.isAsync &&
       !knowledge.visibleToAsync.covers(earlier.epoch)) {
     return Fault::MissingFence;
   }
@@ -104,7 +125,8 @@ void History::record(int64_t begin, int64_t end, const Access &access,
     }
     // A write that comes after this read comes after those it comes after.
     llvm::erase_if(segment.reads, [&](const Access &read) {
-      return read.cta == access.cta && knowledge.happened.covers(read.epoch);
+      return read.cluster == access.cluster &&
+             knowledge.happened.covers(read.epoch);
     });
     segment.reads.push_back(access);
   }

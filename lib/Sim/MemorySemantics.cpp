@@ -38,6 +38,9 @@ FailureOr<Geometry> sim::getGeometry(Operation *op, tlx::MemDescType type) {
 //===----------------------------------------------------------------------===//
 
 static LogicalResult buildAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder) {
+  if (op.getBuffer().getType().isInTensorMemory()) {
+    return buildTensorAlloc(op, builder);
+  }
   std::optional<int64_t> offset = op.getOffset();
   FailureOr<int64_t> bytes = op.getBuffer().getType().getSizeInBytes();
   if (!offset || failed(bytes)) {
@@ -55,6 +58,9 @@ static LogicalResult buildAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder) {
 }
 
 static LogicalResult buildView(tlx::LocalViewOp op, ProgramBuilder &builder) {
+  if (op.getView().getType().isInTensorMemory()) {
+    return buildTensorView(op, builder);
+  }
   FailureOr<int64_t> bytes = op.getView().getType().getSizeInBytes();
   auto type = op.getSource().getType();
   FailureOr<SmallVector<int64_t>> shape = type.getStaticShape();
@@ -80,6 +86,9 @@ static LogicalResult buildView(tlx::LocalViewOp op, ProgramBuilder &builder) {
 }
 
 static LogicalResult buildSlice(tlx::LocalSliceOp op, ProgramBuilder &builder) {
+  if (op.getView().getType().isInTensorMemory()) {
+    return buildTensorSlice(op, builder);
+  }
   FailureOr<Geometry> from = getGeometry(op, op.getSource().getType());
   FailureOr<Geometry> to = getGeometry(op, op.getView().getType());
   if (failed(from) || failed(to)) {
@@ -123,13 +132,30 @@ static LogicalResult buildSameBytes(Op op, ProgramBuilder &builder) {
 // Accesses
 //===----------------------------------------------------------------------===//
 
+/// A tile with rows and columns exchanged.
+static TileRef transpose(const Tile &tile) {
+  int64_t rows = tile.shape[0], columns = tile.shape[1];
+  TileRef result(new Tile(tile.kind, {columns, rows}));
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      auto from = size_t(r * columns + c), to = size_t(c * rows + r);
+      if (isReal(tile.kind)) {
+        result->reals[to] = tile.reals[from];
+      } else {
+        result->integers[to] = tile.integers[from];
+      }
+    }
+  }
+  return result;
+}
+
 static LogicalResult buildLoad(tlx::LocalLoadOp op, ProgramBuilder &builder) {
+  if (op.getSource().getType().isInTensorMemory()) {
+    return buildTensorLoad(op, builder);
+  }
   FailureOr<Geometry> geometry = getGeometry(op, op.getSource().getType());
   if (failed(geometry)) {
     return failure();
-  }
-  if (geometry->transposed) {
-    return op.emitOpError("expected a buffer that is not transposed");
   }
   Slot source = builder.getSlot(op.getSource());
   Slot tile = builder.getSlot(op.getTile());
@@ -140,28 +166,36 @@ static LogicalResult buildLoad(tlx::LocalLoadOp op, ProgramBuilder &builder) {
     if (!machine.computesValues()) {
       return;
     }
-    task[tile].tile = isInside ? machine.getShared().load(view, shape)
-                               : TileRef(new Tile(geometry->kind, shape));
+    if (!isInside) {
+      task[tile].tile = TileRef(new Tile(geometry->kind, shape));
+      return;
+    }
+    TileRef stored = machine.getShared(task).load(
+        view, geometry->transposed ? Shape{shape[1], shape[0]} : shape);
+    task[tile].tile = geometry->transposed ? transpose(*stored) : stored;
   });
   return success();
 }
 
 static LogicalResult buildStore(tlx::LocalStoreOp op, ProgramBuilder &builder) {
+  if (op.getDestination().getType().isInTensorMemory()) {
+    return buildTensorStore(op, builder);
+  }
   FailureOr<Geometry> geometry = getGeometry(op, op.getDestination().getType());
   if (failed(geometry)) {
     return failure();
-  }
-  if (geometry->transposed) {
-    return op.emitOpError("expected a buffer that is not transposed");
   }
   Slot destination = builder.getSlot(op.getDestination());
   Slot tile = builder.getSlot(op.getTile());
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     View view = getView(*geometry, task[destination]);
-    if (machine.access(task, view, /*isWrite=*/true) &&
-        machine.computesValues()) {
-      machine.getShared().store(view, *task[tile].tile);
+    if (!machine.access(task, view, /*isWrite=*/true) ||
+        !machine.computesValues()) {
+      return;
     }
+    const Tile &value = *task[tile].tile;
+    machine.getShared(task).store(view,
+                              geometry->transposed ? *transpose(value) : value);
   });
   return success();
 }

@@ -34,7 +34,9 @@ void registerMemorySemantics(MLIRContext *context);
 void registerBarrierSemantics(MLIRContext *context);
 void registerTMASemantics(MLIRContext *context);
 void registerMMASemantics(MLIRContext *context);
+void registerTensorMemorySemantics(MLIRContext *context);
 void registerTileSemantics(MLIRContext *context);
+void registerClusterSemantics(MLIRContext *context);
 void registerArithSemantics(DialectRegistry &registry);
 void registerMathSemantics(DialectRegistry &registry);
 void registerScfSemantics(DialectRegistry &registry);
@@ -66,10 +68,20 @@ struct BarrierElement {
   /// The barrier's number; none, with a finding, if there is no such element.
   std::optional<int64_t> get(Machine &machine, Task &task) const;
 };
+/// Whose barrier an op signals.
+enum class Signals { No, Own, Any };
 /// Also notes that the task may signal it, if it does.
 BarrierElement getBarrierElement(Operation *op, mlir::Value barrier,
-                                 mlir::Value index, bool signals,
+                                 mlir::Value index, Signals signals,
                                  ProgramBuilder &builder);
+
+// The ops of the Memory and MMA families on buffers in tensor memory.
+LogicalResult buildTensorAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder);
+LogicalResult buildTensorView(tlx::LocalViewOp op, ProgramBuilder &builder);
+LogicalResult buildTensorSlice(tlx::LocalSliceOp op, ProgramBuilder &builder);
+LogicalResult buildTensorLoad(tlx::LocalLoadOp op, ProgramBuilder &builder);
+LogicalResult buildTensorStore(tlx::LocalStoreOp op, ProgramBuilder &builder);
+LogicalResult buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder);
 
 /// C, if there, plus the product of two stored matrices of which each may be
 /// transposed.

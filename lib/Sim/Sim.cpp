@@ -11,6 +11,8 @@
 #include "jfa/Sim/Schedule.h"
 #include "jfa/Sim/Trace.h"
 
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
+
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
@@ -26,7 +28,9 @@ void sim::registerSimExtensions(DialectRegistry &registry) {
     registerBarrierSemantics(context);
     registerTMASemantics(context);
     registerMMASemantics(context);
+    registerTensorMemorySemantics(context);
     registerTileSemantics(context);
+    registerClusterSemantics(context);
   });
 }
 
@@ -89,9 +93,14 @@ sim::buildSimulation(tlx::KernelOp kernel, bool values) {
   simulation->values = values;
   Program &program = simulation->program;
   program.name = kernel.getSymName().str();
+  program.clusterSize = uint32_t(kernel.getClusterSize().value_or(1));
   if (auto bytes =
           kernel->getAttrOfType<IntegerAttr>("tlx.shared_memory_bytes")) {
     program.sharedBytes = bytes.getInt();
+  }
+  if (auto columns =
+          kernel->getAttrOfType<IntegerAttr>(tlx::kTensorColumnsAttr)) {
+    program.tensorColumns = columns.getInt();
   }
   ProgramBuilder builder(program, simulation->sites, values);
   builder.getSite(kernel);
@@ -122,21 +131,22 @@ uint64_t sim::run(const Simulation &simulation, Launch &launch,
                   Schedule &schedule, Report &report, Trace *trace,
                   function_ref<void(uint32_t)> progress) {
   uint64_t steps = 0;
-  for (uint32_t cta = 0; cta < launch.ctas && report.empty(); ++cta) {
+  uint32_t size = simulation.program.clusterSize;
+  for (uint32_t cta = 0; cta < launch.ctas && report.empty(); cta += size) {
     MachineOptions options;
     options.values = simulation.values;
-    options.cta = cta;
+    options.firstCta = cta;
     options.ctas = launch.ctas;
     options.strictProxy = launch.strictProxy;
     if (trace) {
-      trace->cta = cta;
+      trace->firstCta = cta;
     }
     Machine machine(simulation.program, launch.arrays, launch.arguments,
                     options, report);
     machine.run(schedule, trace);
     steps = std::max(steps, machine.getSteps());
     if (progress) {
-      progress(cta);
+      progress(cta + size - 1);
     }
   }
   return steps;

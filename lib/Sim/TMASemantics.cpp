@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A load becomes visible, then signals. A store reads its buffer, then its
-// result becomes visible. Coordinates and segments are checked at the start.
+// A load becomes visible, then signals; one for several CTAs is a copy for
+// each. A store reads its buffer, then its result becomes visible. Coordinates
+// and segments are checked at the start.
 //
 //===----------------------------------------------------------------------===//
 
@@ -177,7 +178,7 @@ static void copyIn(Machine &machine, AsyncOp &op, const Box &box) {
   int64_t size = getBytes(array.kind);
   forEachPiece(
       box, [&](int64_t offset, int64_t line, int64_t i, int64_t count) {
-        uint8_t *to = machine.getShared().at(offset);
+        uint8_t *to = machine.getShared(op).at(offset);
         int64_t there =
             std::clamp<int64_t>(lines[size_t(line)].count - i, 0, count);
         std::memset(to, 0, size_t(count * size));
@@ -194,8 +195,13 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
   if (failed(operands)) {
     return failure();
   }
+  std::optional<Slot> mask;
+  if (op.getMulticast()) {
+    mask = builder.getSlot(op.getMulticast());
+  }
   BarrierElement element =
-      getBarrierElement(op, op.getBarrier(), op.getIndex(), true, builder);
+      getBarrierElement(op, op.getBarrier(), op.getIndex(),
+                        mask ? Signals::Any : Signals::Own, builder);
   int64_t bytes =
       getNumElements(operands->box) * getBytes(operands->geometry.kind);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
@@ -210,10 +216,22 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
         copyIn(on, self, box);
       }
     };
-    auto signal = [number = *barrier, bytes](Machine &on, AsyncOp &self) {
-      on.deliver(self, number, bytes);
+    auto start = [&](uint32_t rank) {
+      int64_t number = machine.getRemoteBarrier(task, *barrier, rank);
+      auto signal = [=](Machine &on, AsyncOp &self) {
+        on.deliver(self, number, bytes);
+      };
+      AsyncRef copy = machine.issue(task, Queue::None, {write, signal});
+      copy->rank = rank;
+      copy->barrier = number;
+      machine.reach(task, number, copy->epoch);
     };
-    machine.issue(task, Queue::None, {write, signal})->barrier = *barrier;
+    if (!mask) {
+      return start(task.rank);
+    }
+    for (uint32_t rank : machine.getRanks(task, task[*mask].integer)) {
+      start(rank);
+    }
   });
   return success();
 }
@@ -232,12 +250,12 @@ static void readSource(Machine &machine, AsyncOp &op, const Box &box,
   }
   int64_t size = getBytes(box.buffer.geometry.kind);
   bytes->resize(size_t(getNumElements(box.extents) * size));
-  forEachPiece(box,
-               [&](int64_t offset, int64_t line, int64_t i, int64_t count) {
-                 int64_t to = (line * box.extents.back() + i) * size;
-                 std::memcpy(bytes->data() + to, machine.getShared().at(offset),
-                             size_t(count * size));
-               });
+  forEachPiece(
+      box, [&](int64_t offset, int64_t line, int64_t i, int64_t count) {
+        int64_t to = (line * box.extents.back() + i) * size;
+        std::memcpy(bytes->data() + to, machine.getShared(op).at(offset),
+                    size_t(count * size));
+      });
 }
 
 /// Adds, rounding each sum to the type.

@@ -52,7 +52,7 @@ static LogicalResult buildReplicaId(tlx::AsyncTaskReplicaIdOp op,
 static LogicalResult buildCtaId(tlx::CtaIdOp op, ProgramBuilder &builder) {
   Slot id = builder.getSlot(op.getId());
   builder.append(op, [id](Machine &machine, Task &task) {
-    task[id].integer = machine.getOptions().cta;
+    task[id].integer = machine.getOptions().firstCta + task.rank;
   });
   return success();
 }

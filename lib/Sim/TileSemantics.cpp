@@ -368,8 +368,23 @@ static LogicalResult buildGlobalStore(tlx::GlobalStoreOp op,
   return success();
 }
 
+/// Whether any element is true. Warps may differ in it; here the task has one
+/// answer, which every warp may get. Where values are not known, what depends
+/// on it is done.
+static LogicalResult buildVoteAny(tlx::VoteAnyOp op, ProgramBuilder &builder) {
+  Slot from = builder.getSlot(op.getSource());
+  Slot to = builder.getSlot(op.getResult());
+  builder.append(op, [=](Machine &machine, Task &task) {
+    task[to].integer =
+        !machine.computesValues() ||
+        llvm::any_of(task[from].tile->integers, [](int64_t x) { return x; });
+  });
+  return success();
+}
+
 void sim::registerTileSemantics(MLIRContext *context) {
   using namespace tlx;
+  attach<VoteAnyOp, buildVoteAny>(context);
   attach<ReduceOp, buildReduce>(context);
   attach<PartialReduceOp, buildPartialReduce>(context);
   attach<ExpandDimsOp, buildSameElements<ExpandDimsOp>>(context);

@@ -11,30 +11,30 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
 void Trace::add(const std::string &name, char phase, uint64_t step,
-                uint32_t thread, const std::string &more) {
+                uint32_t rank, uint32_t thread, const std::string &more) {
   if (!events.empty()) {
     events += ",\n";
   }
   events += "{\"name\":\"" + name + "\",\"ph\":\"" + phase +
             "\",\"ts\":" + std::to_string(step) +
-            ",\"pid\":" + std::to_string(cta) +
+            ",\"pid\":" + std::to_string(firstCta + rank) +
             ",\"tid\":" + std::to_string(thread) + more + "}";
 }
 
 void Trace::beginWait(const Task &task, uint64_t step) {
-  add(task.name + " waits", 'B', step, task.index);
+  add(task.name + " waits", 'B', step, task.rank, task.index);
 }
 
 void Trace::endWait(const Task &task, uint64_t step) {
-  add(task.name + " waits", 'E', step, task.index);
+  add(task.name + " waits", 'E', step, task.rank, task.index);
 }
 
 void Trace::mark(const Task &task, const std::string &what, uint64_t step) {
-  add(what, 'i', step, task.index, ",\"s\":\"t\"");
+  add(what, 'i', step, task.rank, task.index, ",\"s\":\"t\"");
 }
 
 void Trace::span(const AsyncOp &op, const std::string &what, uint64_t begin,
                  uint64_t end) {
-  add(what, 'X', begin, 1000 + op.epoch.agent,
+  add(what, 'X', begin, op.rank, 1000 + op.epoch.agent,
       ",\"dur\":" + std::to_string(end - begin));
 }

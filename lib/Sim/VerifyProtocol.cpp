@@ -72,6 +72,11 @@ static void addSequence(AttentionPart part, const Simulation &simulation,
     problem.qLengths.push_back(count * getRows("q"));
     problem.kLengths.push_back(tiles * getRows("k"));
     break;
+  // A tile here is a run.
+  case AttentionPart::BackwardQuery:
+    problem.qLengths.push_back(getRows("q"));
+    problem.kLengths.push_back(count * getRows("k"));
+    break;
   // These take one step for each tile.
   case AttentionPart::BackwardPre:
     problem.qLengths.push_back(count * getRows("o"));
@@ -80,6 +85,11 @@ static void addSequence(AttentionPart part, const Simulation &simulation,
   case AttentionPart::BackwardPost:
     problem.qLengths.push_back(count * getRows("dq"));
     problem.kLengths.push_back(1);
+    break;
+  case AttentionPart::BlockForward:
+  case AttentionPart::BlockBackward:
+    problem.qLengths.push_back(count * getRows("q"));
+    problem.kLengths.push_back(count * getRows("q"));
     break;
   }
 }
@@ -97,7 +107,8 @@ static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
   problem.values = false;
   problem.balances = false;
   problem.causal = getFlag(kernel, "CAUSAL");
-  problem.broadcastQuery = getFlag(kernel, "BROADCAST_QUERY");
+  problem.broadcastQuery = getFlag(kernel, "BROADCAST_QUERY") ||
+                           part == AttentionPart::BackwardQuery;
   if (IntegerAttr dim = getParameter(kernel, "HEAD_DIM")) {
     problem.headDim = dim.getInt();
   }
@@ -111,21 +122,64 @@ static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
   return error.empty();
 }
 
-/// Every number of steps alone, then all of them in one CTA, up and down.
+/// A launch of block attention for sequences of these lengths.
+static bool makeBlockAttention(const Simulation &simulation,
+                               ArrayRef<int64_t> lengths, int64_t heads,
+                               int64_t maxCtas, Launch &launch) {
+  AttentionProblem problem;
+  problem.values = false;
+  problem.balances = false;
+  problem.qLengths.assign(lengths.begin(), lengths.end());
+  problem.kLengths = problem.qLengths;
+  problem.heads = problem.kvHeads = heads;
+  problem.maxCtas = maxCtas;
+  Attention attention;
+  std::string error = attention.bind(problem, simulation.program, launch.arrays,
+                                     launch.arguments);
+  launch.ctas = attention.getCtas();
+  return error.empty();
+}
+
+/// Every number of blocks in one CTA, of one sequence and of as many; then
+/// sequences of all kinds with several heads, shared by several CTAs. Nothing
+/// is launched without a block.
+static bool makeBlockAttentionLaunches(const Simulation &simulation,
+                                       std::vector<Launch> &launches) {
+  int64_t rows = simulation.findArgument("q")->box[0];
+  for (int64_t count = 1; count <= getMaxTrips(simulation.program); ++count) {
+    SmallVector<int64_t> apart(size_t(count), rows);
+    if (!makeBlockAttention(simulation, {count * rows}, 1, 1,
+                            launches.emplace_back()) ||
+        !makeBlockAttention(simulation, apart, 1, 1, launches.emplace_back())) {
+      return false;
+    }
+  }
+  int64_t mixed[] = {1, 0, rows, rows + 1, 3 * rows, 0, 0, 2 * rows - 1};
+  return makeBlockAttention(simulation, mixed, 3, 2, launches.emplace_back());
+}
+
+/// Every number of steps alone, then all of them in one cluster, up and down.
 static bool makeAttentionLaunches(tlx::KernelOp kernel,
                                   const Simulation &simulation,
                                   std::vector<Launch> &launches) {
+  std::optional<AttentionPart> part = getAttentionPart(simulation.program);
+  if (part == AttentionPart::BlockForward ||
+      part == AttentionPart::BlockBackward) {
+    return makeBlockAttentionLaunches(simulation, launches);
+  }
   int64_t maxSteps = getMaxTrips(simulation.program);
+  int64_t cluster = simulation.program.clusterSize;
   // Without offsets all sequences are as long as the first; shared queries are
   // as many for each, and the backward's steps are queries.
-  bool isForward =
-      getAttentionPart(simulation.program) == AttentionPart::Forward;
+  bool isForward = part == AttentionPart::Forward;
   bool mayVary = getFlag(kernel, "JAGGED", /*otherwise=*/true) &&
                  (isForward || !getFlag(kernel, "BROADCAST_QUERY"));
   SmallVector<int64_t> chain;
   for (int64_t count = 0; count <= maxSteps; ++count) {
     SmallVector<int64_t> alone(mayVary ? 1 : 3, count);
-    if (!makeAttention(kernel, simulation, alone, 2, launches.emplace_back())) {
+    // Two items, of which the second has rows for one CTA only.
+    if (!makeAttention(kernel, simulation, alone, cluster + 1,
+                       launches.emplace_back())) {
       return false;
     }
     chain.push_back(count);
@@ -136,7 +190,8 @@ static bool makeAttentionLaunches(tlx::KernelOp kernel,
   for (int64_t count = maxSteps; count >= 0; --count) {
     chain.push_back(count);
   }
-  return makeAttention(kernel, simulation, chain, 1, launches.emplace_back());
+  return makeAttention(kernel, simulation, chain, cluster,
+                       launches.emplace_back());
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,6 +221,7 @@ static std::string findObstacle(tlx::KernelOp kernel,
 
 static void makeLaunch(const Simulation &simulation, ArrayRef<StringRef> counts,
                        int64_t number, int64_t base, Launch &launch) {
+  launch.ctas = simulation.program.clusterSize;
   for (const Argument &argument : simulation.program.arguments) {
     sim::Value &value = launch.arguments.emplace_back();
     if (argument.kind != ArgumentKind::Scalar) {

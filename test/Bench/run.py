@@ -22,7 +22,7 @@ BENCH = os.path.join(ROOT, "tools/jfa-bench/jfa-bench")
 KERNELS = os.path.join(ROOT, "lib/Kernels/attention/sm90")
 sys.path.insert(0, os.path.join(ROOT, "tools/jfa-bench"))
 
-from jfabench import levers, plot, shapes, timing, tune, variants
+from jfabench import levers, plot, shapes, sides, timing, tune, variants
 from jfabench.specializations import (TableError, expand, read_rows,
                                       write_rows)
 
@@ -49,6 +49,16 @@ def table_rows():
 def run_bench(*arguments):
     return subprocess.run([sys.executable, BENCH, *arguments], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def load_bench():
+    """The script as a module."""
+    loader = importlib.machinery.SourceFileLoader("jfa_bench", BENCH)
+    bench = importlib.util.module_from_spec(
+        importlib.util.spec_from_loader("jfa_bench", loader))
+    with unittest.mock.patch.object(sys, "dont_write_bytecode", True):
+        loader.exec_module(bench)
+    return bench
 
 
 class Tables(unittest.TestCase):
@@ -382,6 +392,9 @@ class FakeGPU:
             "jfabench.peers": types.SimpleNamespace(
                 ours=ours, Unsuitable=unsuitable,
                 PEERS={"jfa": ours, "flex": other}),
+            "jfabench.gradients": types.SimpleNamespace(
+                ours=ours, PEERS={"jfa": ours, "cudnn": ours, "flex": other},
+                GradientInputs=FakeInputs),
         }
 
     def load(self, path):
@@ -419,14 +432,24 @@ class Measuring(unittest.TestCase):
             "wrong.jfab": "expected an error of at most 3.0e-03, but got "
                           "9.0e+00"})
 
+    def test_the_backward_takes_more_flops(self):
+        bench = load_bench()
+        shape = shapes.Shape("s", "dense", [1000], [1000], 1, 64, False)
+        flops = {}
+        for side in (sides.FORWARD, sides.BACKWARD):
+            options = types.SimpleNamespace(peers="", rounds=1, side=side,
+                                            parts=False)
+            rows = bench.run_shape(shape, options, lambda call: 1.0)
+            flops[side.direction] = rows["jfa"]["tflops"]
+        self.assertEqual(set(rows), {"jfa", "cudnn"})
+        self.assertAlmostEqual(flops["forward"], 4 * 64 * 1e6 * 1e-9)
+        self.assertAlmostEqual(flops["backward"], 2.5 * flops["forward"])
+
     def test_a_skewed_shape_beside_its_twin(self):
-        loader = importlib.machinery.SourceFileLoader("jfa_bench", BENCH)
-        bench = importlib.util.module_from_spec(
-            importlib.util.spec_from_loader("jfa_bench", loader))
-        with unittest.mock.patch.object(sys, "dont_write_bytecode", True):
-            loader.exec_module(bench)
+        bench = load_bench()
         shape = shapes.skewed_shapes()[1]
-        options = types.SimpleNamespace(peers="", rounds=3)
+        options = types.SimpleNamespace(peers="", rounds=3, parts=False,
+                                        side=sides.FORWARD)
         timer = lambda call: 2.0 if call.name.startswith("equal") else 2.5
         rows = bench.run_shape(shape, options, timer)
         self.assertEqual(set(rows), {"jfa", "equal twin"})
@@ -436,6 +459,19 @@ class Measuring(unittest.TestCase):
             bench.print_rows(shape, rows)
         self.assertIn("1.25 x the time of the same FLOPs in equal lengths: equal "
                       "twin B1001 S2072 of skewed", out.getvalue())
+
+    def test_block_attention_beside_a_copy(self):
+        bench = load_bench()
+        shape = shapes.block_shape("of three", [1, 64, 130], 2, 64)
+        self.assertEqual(shape.q_len, [1, 64, 64, 64, 2])
+        self.assertEqual(shape.bytes, 4 * 2 * 195 * 2 * 64)
+        self.assertIsNone(shapes.skewed_shapes()[0].bytes)
+        rows = {"jfa": {"ms": 1e-3, "tflops": 1.0, "low": 1e-3, "high": 1e-3,
+                        "gbps": 199.68}}
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            bench.print_rows(shape, rows)
+        self.assertIn("200 GB/s", out.getvalue())
 
 
 def main():

@@ -41,7 +41,7 @@ def split_products(text):
     return lines
 
 
-ARRIVE = r"^\s*mbarrier\.arrive\.shared"
+ARRIVE = r"^\s*mbarrier\.arrive\.(release\.cta\.)?shared"
 EXPECT = r"^\s*mbarrier\.arrive\.expect_tx"
 WAIT = r"mbarrier\.try_wait"
 MUTATIONS = {
@@ -95,6 +95,12 @@ MUTATIONS = {
     "drop setmaxnreg.dec": drop(r"setmaxnreg\.dec"),
     "halves exchanged": replace(
         r"(cvt\.rn\.bf16x2\.f32 \t?\S+,) (\S+), (\S+);", r"\1 \3, \2;"),
+    # Of kernels with clusters of two.
+    "drop barrier.cluster.arrive": drop(r"^\s*barrier\.cluster\.arrive"),
+    "drop barrier.cluster.wait": drop(r"^\s*barrier\.cluster\.wait"),
+    "arrive at one rank": replace(r"(mapa\.shared::cluster.*), %r\d+;",
+                                  r"\1, 0;"),
+    "copy to one rank": replace(r"(multicast::cluster.*), %rs\d+;", r"\1, 1;"),
 }
 
 
@@ -127,6 +133,8 @@ def main():
         path = os.path.join(folder, "mutant.ptx")
         for name, mutate in MUTATIONS.items():
             mutants = list(mutate(lines))
+            if not mutants:
+                continue
             step = max(1, len(mutants) / options.limit)
             chosen = [mutants[int(i * step)]
                       for i in range(min(len(mutants), options.limit))]

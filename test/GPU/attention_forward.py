@@ -11,49 +11,20 @@ Every test prints one line, the last line counts them. Without torch or a GPU
 everything is skipped, loudly, and the exit status is 0.
 """
 
-import argparse
 import itertools
-import os
 import sys
-import traceback
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-sys.path.insert(0, os.path.join(HERE, "../../lib/Bindings/Python"))
+from harness import (MISSING, NAN, expect_refusal, main, split, test, variants,
+                     with_empties)
 
-try:
+if not MISSING:
     import torch
 
     import jfa
-    from reference import (DEVICE, LENGTHS, NAN, Problem, compare)
-    MISSING = None if torch.cuda.is_available() else "no GPU"
-except ImportError as error:
-    MISSING = str(error)
-
-TESTS = []
-
-
-def test(function):
-    """Registers a generator of (name, check) pairs."""
-    TESTS.append(function)
-    return function
+    from reference import DEVICE, LENGTHS, Problem, compare
 
 
 # ===--- Helpers ---------------------------------------------------------=== #
-
-
-def with_empties(pairs):
-    """The lengths with every fifth and the last sequence empty."""
-    result = []
-    for pair in pairs:
-        if len(result) % 5 == 4:
-            result.append((0, 0))
-        result.append(pair)
-    return [*result, (0, 0)]
-
-
-def split(pairs):
-    return [q for q, _ in pairs], [k for _, k in pairs]
 
 
 def make_plan(p, **overrides):
@@ -89,30 +60,7 @@ def check(p, sequences=None):
     return f"error {error:.2e} of {bound:.2e}"
 
 
-def expect_refusal(action, argument, outputs=()):
-    for x in outputs:
-        x.fill_(NAN)
-    try:
-        action()
-    except jfa.JFAError as refusal:
-        assert refusal.argument == argument, \
-            f"refused '{refusal.argument}' and not '{argument}': {refusal}"
-        torch.cuda.synchronize()
-        for x in outputs:
-            assert torch.isnan(x).all(), "an output was touched"
-        return str(refusal)
-    raise AssertionError(f"expected '{argument}' to be refused")
-
-
 # ===--- Numbers ---------------------------------------------------------=== #
-
-
-def variants():
-    for dim, causal, dtype in itertools.product(
-            (64, 128), (False, True), (torch.bfloat16, torch.float16)):
-        name = (f"D{dim} {'causal' if causal else 'full'} "
-                f"{str(dtype).split('.')[1]}")
-        yield name, dict(head_dim=dim, causal=causal, dtype=dtype)
 
 
 @test
@@ -354,49 +302,5 @@ def refusals():
     yield "refuses a small workspace", lambda: at_execution("workspace", short)
 
 
-# ===--- Running ---------------------------------------------------------=== #
-
-
-def run_all(options):
-    passed = failed = 0
-    for function in TESTS:
-        for name, body in function():
-            if options.filter and options.filter not in name:
-                continue
-            try:
-                note = body() or ""
-                passed += 1
-                print(f"PASS {name} {note}", flush=True)
-            except Exception as error:  # a test that fails must not end the run
-                failed += 1
-                print(f"FAIL {name}: {type(error).__name__}: {error}",
-                      flush=True)
-                if not isinstance(error, AssertionError):
-                    traceback.print_exc()
-                # After an error of the GPU nothing works any more.
-                if "CUDA error" in str(error) or "driver" in str(error):
-                    print("ABORTED: the GPU's context is lost")
-                    return passed, failed
-    return passed, failed
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kernels", help="a bundle to use first")
-    parser.add_argument("--filter", help="only tests whose name has this")
-    options = parser.parse_args()
-    if MISSING:
-        print(f"SKIPPED: the attention forward was not tested: {MISSING}")
-        print("0 passed, 0 failed, all skipped")
-        return 0
-    # References are in fp32, not in its shortened form.
-    torch.backends.cuda.matmul.allow_tf32 = False
-    if options.kernels:
-        jfa.load_kernels(options.kernels)
-    passed, failed = run_all(options)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("the attention forward", __doc__))

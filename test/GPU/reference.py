@@ -111,6 +111,8 @@ def make_values(kind, name, shape, generator):
         return x
     if kind in ("x3", "x20"):  # the scores are scaled, not the values
         return x * float(kind[1:]) if name == "q" else x
+    if kind == "low":  # all scores far below 0
+        return {"q": 0.1 * x - 3, "k": 0.1 * x + 3}.get(name, x)
     if kind == "constant":
         return x[:1].expand(shape).clone()
     if kind == "outlier":
@@ -174,6 +176,131 @@ def references(problem, sequences=None, chunk_elements=1 << 28):
             ref, lse = attend(q, k, v, scale, p.causal, torch.float32)
             low, _ = attend(q, k, v, scale, p.causal, p.dtype)
             yield rows, ref, low.float(), lse
+
+
+def attend_gradients(q, k, v, dout, scale, causal, dtype):
+    """dq, dk, dv of [..., n, D] in `dtype` throughout: the formula with no
+    fusion, every product of matrices rounded."""
+    q, k, v, dout = (x.to(dtype) for x in (q, k, v, dout))
+    n_q, n_k = q.shape[-2], k.shape[-2]
+    s = (q @ k.transpose(-1, -2)) * scale
+    if causal:
+        i = torch.arange(n_q, device=q.device)[:, None]
+        j = torch.arange(n_k, device=q.device)
+        s = s.masked_fill(j > i + (n_k - n_q), float("-inf"))
+    p = torch.softmax(s, -1)
+    if causal:
+        p = p.nan_to_num(0.0)
+    dv = p.transpose(-1, -2) @ dout
+    dp = dout @ v.transpose(-1, -2)
+    delta = (p.float() * dp.float()).sum(-1, keepdim=True)
+    ds = (p.float() * (dp.float() - delta)).to(dtype) * scale
+    return ds @ k, ds.transpose(-1, -2) @ q, dv
+
+
+# Where a gradient vanishes, as dq of a sequence with one key, the reference's sums
+# cancel exactly and the bound of the contract is 0. Sums of fp32 products do not.
+VANISHING = 5e-5
+
+
+class Gradients:
+    """What the backward should give for some sequences: by name, the rows that
+    they own, and `ref` and `low` for those as fp32 tensors."""
+
+    def __init__(self, problem, dout, sequences=None, chunk_elements=1 << 27):
+        p = self.problem = problem
+        sequences = range(p.batch) if sequences is None else sequences
+        self.rows, self.starts = {}, {}
+        self._own("dq", p.q_start, p.q_len, sequences)
+        self._own("dk", p.k_start, p.k_len, sequences)
+        if p.mode == "broadcast":
+            self.rows["dq"] = torch.arange(p.q_rows, device=DEVICE)
+            self.starts["dq"] = dict.fromkeys(sequences, 0)
+        self.rows["dv"], self.starts["dv"] = self.rows["dk"], self.starts["dk"]
+        heads = dict(zip(("dq", "dk", "dv"), (*p.heads, p.heads[1])))
+        self.ref, self.low = (
+            {n: torch.zeros(len(rows), heads[n], p.head_dim, device=DEVICE)
+             for n, rows in self.rows.items()} for _ in range(2))
+        # Which rows see a key, or are seen by a query.
+        self.seen = {n: torch.zeros(len(rows), dtype=torch.bool, device=DEVICE)
+                     for n, rows in self.rows.items()}
+        groups = {}
+        for b in sequences:
+            groups.setdefault((p.q_len[b], p.k_len[b]), []).append(b)
+        for (n_q, n_k), members in groups.items():
+            if n_q == 0 or n_k == 0:
+                continue
+            size = max(1, chunk_elements // (n_q * n_k * p.heads[0]))
+            for at in range(0, len(members), size):
+                self._add(members[at:at + size], n_q, n_k, dout)
+        for name, low in self.low.items():
+            self.low[name] = low.to(p.dtype).float()
+
+    def _own(self, name, starts, lengths, sequences):
+        """Numbers the rows of the sequences from 0 on."""
+        at, places, parts = 0, {}, [torch.arange(0)]
+        for b in sequences:
+            places[b] = at
+            at += lengths[b]
+        if len(sequences) == self.problem.batch:
+            parts.append(torch.arange(starts[0], starts[-1]))
+        else:
+            parts += [torch.arange(starts[b], starts[b] + lengths[b])
+                      for b in sequences]
+        self.rows[name], self.starts[name] = torch.cat(parts).to(DEVICE), places
+
+    def _add(self, some, n_q, n_k, dout):
+        p = self.problem
+        scale = p.scale or 1 / math.sqrt(p.head_dim)
+        repeat = p.heads[0] // p.heads[1]
+
+        def pick(starts):
+            return torch.tensor([starts[b] for b in some], device=DEVICE)
+
+        def places(name, count):
+            return (pick(self.starts[name])[:, None] +
+                    torch.arange(count, device=DEVICE))
+
+        q = _gather(p.tensors["q"], pick(p.q_start), n_q)
+        k, v = (_gather(p.tensors[x], pick(p.k_start), n_k)
+                .repeat_interleave(repeat, 1) for x in "kv")
+        do = _gather(dout, pick(p.o_start), n_q)
+        blind = max(0, n_q - n_k) if p.causal else 0
+        for name, count in (("dq", n_q), ("dk", n_k), ("dv", n_k)):
+            first = blind if name == "dq" else 0
+            self.seen[name][places(name, count)[:, first:]] = True
+        for into, dtype in ((self.ref, torch.float32), (self.low, p.dtype)):
+            gradients = attend_gradients(q, k, v, do, scale, p.causal, dtype)
+            for name, x in zip(("dq", "dk", "dv"), gradients):
+                x = x.float()
+                if name != "dq":  # the query heads of a group add up
+                    x = x.unflatten(1, (p.heads[1], repeat)).sum(2)
+                into[name].index_add_(0, places(name, x.shape[2]).flatten(),
+                                      x.transpose(1, 2).flatten(0, 1))
+
+    def outside(self, name, x):
+        """The rows of a gradient that belong to none of the sequences."""
+        keep = torch.ones(len(x), dtype=torch.bool, device=DEVICE)
+        keep[self.rows[name]] = False
+        return x[keep]
+
+    def compare(self, got):
+        """Raises AssertionError unless the gradients `got`, by name, are right;
+        returns the largest share of the bound."""
+        share = 0.0
+        for name, x in got.items():
+            ref, low, x = self.ref[name], self.low[name], x[self.rows[name]].float()
+            assert torch.isfinite(x).all(), f"{name} has values that are not finite"
+            assert torch.isfinite(low).all(), "the bound itself is not finite"
+            assert (x[~self.seen[name]] == 0).all(), \
+                f"{name} is not 0 where nothing is seen"
+            error = max_abs(x - ref)
+            bound = VANISHING + 2 * max_abs(low - ref) + 2 * max_abs(
+                ref + 0.3 - 0.3 - ref)
+            assert error <= bound, \
+                f"{name} is off by {error:.3e}, allowed {bound:.3e}"
+            share = max(share, error / bound)
+        return share
 
 
 def max_abs(x):

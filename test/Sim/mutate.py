@@ -59,6 +59,17 @@ def advance(pattern, before):
     return mutate
 
 
+def drop_pair(first, second):
+    """Drops two lines that follow each other."""
+
+    def mutate(lines):
+        for i, (line, after) in enumerate(zip(lines, lines[1:])):
+            if re.search(first, line) and re.search(second, after):
+                yield i, lines[:i] + lines[i + 2:]
+
+    return mutate
+
+
 def alias(lines):
     """Lets every buffer share the bytes of the first."""
     allocs = [(i, re.match(r" *(%\w+) = tlx.local_alloc : (.*)", line))
@@ -72,7 +83,7 @@ def alias(lines):
         yield i, new
 
 
-ARRIVE = r"^ *tlx\.barrier_arrive"
+ARRIVE = r"^ *tlx\.(remote_)?barrier_arrive"
 WAIT = r"^ *tlx\.barrier_wait"
 OPERATORS = {
     "drop an arrive": drop(ARRIVE),
@@ -96,6 +107,13 @@ OPERATORS = {
     "wait for one dot less": replace(
         r"(tlx\.async_dot_wait .*)pending\(0\)", r"\1pending(1)"),
     "alias live buffers": alias,
+    "drop a cluster arrive": drop(r"^ *tlx\.cluster_arrive"),
+    "drop a cluster wait": drop(r"^ *tlx\.cluster_wait"),
+    "leave out a meeting": drop_pair(r"^ *tlx\.cluster_arrive",
+                                     r"^ *tlx\.cluster_wait"),
+    "tell one CTA only": replace(r"(remote_barrier_arrive .*) mask\(%all\)",
+                                 r"\1 mask(%c1)"),
+    "copy to one CTA only": replace(r"multicast\(%all\)", "multicast(%c1)"),
 }
 
 
@@ -109,6 +127,10 @@ PRESETS = {
                      "-D SOFTMAX_REGISTERS=160 --lengths=0,1,77,300,700 "
                      "--heads=1 --grid=1",
     "D128": "-D HEAD_DIM=128 --lengths=0,1,300,700 --heads=1 --grid=1",
+    "D128, clusters": "-D HEAD_DIM=128 -D CLUSTER=2 --lengths=0,1,300,700 "
+                      "--heads=1 --grid=2",
+    "D128 causal, clusters": "-D HEAD_DIM=128 -D CLUSTER=2 --causal "
+                             "--lengths=0,1,300,700 --heads=1 --grid=2",
     "D64 broadcast query": "-D HEAD_DIM=64 --lengths=0,1,77,300,700 --heads=1 "
                            "--q-len=130 --broadcast-q --grid=1",
     "D64 without PINGPONG": "-D HEAD_DIM=64 -D PINGPONG=false "

@@ -2,7 +2,7 @@
 // results against what the comments say.
 //
 // RUN: %python %S/Inputs/check_tiles.py --make %t.limits.npy
-// RUN: jfa-sim %s --arg x=iota:8x16 --arg all=iota:16x16 --arg limits=%t.limits.npy --arg y=none:1024 --out y=%t.npy
+// RUN: jfa-sim %s --arg x=iota:8x16 --arg all=iota:16x16 --arg limits=%t.limits.npy --arg y=none:1280 --out y=%t.npy
 // RUN: %python %S/Inputs/check_tiles.py %t.npy | FileCheck %s
 //
 // CHECK: prefix_mask dim 1: right
@@ -13,6 +13,8 @@
 // CHECK: convert_layout: right
 // CHECK: masked global_load: right
 // CHECK: local_slice: right
+// CHECK: transposed local_store: right
+// CHECK: transposed local_load: right
 
 !map = !tlx.tensormap<[8, 16], f32>
 !tile = !tlx.memdesc<[8, 16], f32>
@@ -21,6 +23,7 @@
 !part = !tlx.memdesc<[8, 16], f32, of = [16, 16]>
 #rows = #tlx.layout<threads = [32 : 0 * 1], registers = [2 : 0 * 32]>
 #pairs = #tlx.layout<threads = [32 : 0 * 2], registers = [2 : 0 * 1]>
+!turned = !tlx.memdesc<[16, 8], f32, transposed>
 !bar = !tlx.mbarrier<[1]>
 !f = tensor<8x16xf32>
 !i = tensor<8x16xi32>
@@ -93,6 +96,28 @@ tlx.kernel @k(%x: !map, %all: !bigmap, %limits: !tlx.ptr<i32>, %y: !tlx.ptr<f32>
       %at896 = arith.constant dense<896> : !i
       %at7 = arith.addi %at0, %at896 : !i
       tlx.global_store %lower, %y[%at7] : !f, !tlx.ptr<f32>, !i
+      // Rows become columns on the way into a buffer, and on the way out of one.
+      %wide_rows = tlx.iota dim 0 : tensor<16x8xi32>
+      %wide_columns = tlx.iota dim 1 : tensor<16x8xi32>
+      %eight = arith.constant dense<8> : tensor<16x8xi32>
+      %wide_begins = arith.muli %wide_rows, %eight : tensor<16x8xi32>
+      %inside = arith.addi %wide_begins, %wide_columns : tensor<16x8xi32>
+      %numbers = arith.sitofp %inside : tensor<16x8xi32> to tensor<16x8xf32>
+      %turned = tlx.local_trans %buffer : !tile -> !turned
+      tlx.task_barrier
+      tlx.local_store %numbers, %turned : tensor<16x8xf32>, !turned
+      tlx.task_barrier
+      %stored = tlx.local_load %buffer : !tile -> !f
+      %at1024 = arith.constant dense<1024> : !i
+      %at8 = arith.addi %at0, %at1024 : !i
+      tlx.global_store %stored, %y[%at8] : !f, !tlx.ptr<f32>, !i
+      tlx.task_barrier
+      tlx.local_store %v, %buffer : !f, !tile
+      tlx.task_barrier
+      %loaded = tlx.local_load %turned : !turned -> tensor<16x8xf32>
+      %at1152 = arith.constant dense<1152> : tensor<16x8xi32>
+      %at9 = arith.addi %inside, %at1152 : tensor<16x8xi32>
+      tlx.global_store %loaded, %y[%at9] : tensor<16x8xf32>, !tlx.ptr<f32>, tensor<16x8xi32>
     }
     tlx.async_task @layouts warps(1) {
       %numbers = tlx.iota dim 0 : tensor<64xi32, #rows>

@@ -58,12 +58,14 @@ static std::string bindAttention(const Options &options, Manifest &manifest,
   sim::AttentionProblem problem = options.attention.makeProblem();
   problem.causal |= manifest.isCausal;
   problem.headDim = manifest.headDim;
+  problem.rotary = manifest.rotary;
   problem.seed = options.seed;
-  problem.maxCtas = options.grid.empty() ? 3 : options.grid[0];
+  problem.maxCtas =
+      options.grid.empty() ? 3 * manifest.shape.cluster[0] : options.grid[0];
   std::string error = state.attention.bind(problem, makeProgram(manifest),
                                            state.arrays, state.values);
   manifest.shape.grid = {state.attention.getCtas(), 1, 1};
-  if (error.empty() && state.attention.part != sim::AttentionPart::Forward) {
+  if (error.empty() && !state.attention.isForward()) {
     sim::fillBackwardInputs(state.attention, state.arrays);
   }
   return error;
@@ -242,7 +244,7 @@ static int emulate(const Options &options, const Code &code,
   if (!options.attention.lengths) {
     return kRight;
   }
-  bool isForward = state.attention.part == sim::AttentionPart::Forward;
+  bool isForward = state.attention.isForward();
   bool isRight = isForward ? sim::checkAttention(state.attention, state.arrays)
                            : sim::checkBackward(state.attention, state.arrays,
                                                 /*isWhole=*/false);

@@ -18,7 +18,7 @@ operations, and reports violations of its protocol.
 
   -D NAME=VALUE        binds a parameter of the kernel
   --kernel=NAME        which kernel, if the file has several
-  --grid=N             CTAs; by default 1, and at most 3 with --lengths
+  --grid=N             CTAs; by default one cluster, at most 3 with --lengths
   --schedule=S         eager (default), late, random:SEED, pct:DEPTH[:SEED] or
                        all[:LIMIT]
   --verify             runs tlx-verify-protocol, which makes its own launches

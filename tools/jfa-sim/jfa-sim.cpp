@@ -78,7 +78,7 @@ struct Loaded {
   OwningOpRef<ModuleOp> module;
   std::unique_ptr<Simulation> simulation;
   /// The parameter HEAD_DIM, or 0.
-  int64_t headDim = 0;
+  int64_t headDim = 0, rotary = 0;
 };
 } // namespace
 
@@ -172,9 +172,13 @@ static int build(const Options &options, const std::string &file,
           parameters ? parameters->get("HEAD_DIM") : Attribute())) {
     loaded.headDim = dim.getInt();
   }
+  if (auto rotary = dyn_cast_or_null<IntegerAttr>(
+          parameters ? parameters->get("ROTARY") : Attribute())) {
+    loaded.rotary = rotary.getInt();
+  }
   auto part = getAttentionPart(loaded.simulation->program);
   bool hasMask =
-      part == AttentionPart::Forward || part == AttentionPart::Backward;
+      part && (*part == AttentionPart::Forward || isBackwardMain(*part));
   if (options.attention.causal && hasMask &&
       !(parameters && parameters->get("CAUSAL"))) {
     return fail("expected a kernel with a parameter 'CAUSAL', because "
@@ -191,9 +195,11 @@ static std::string bindAttention(const Options &options, const Loaded &loaded,
                                  Attention &attention, Launch &launch) {
   AttentionProblem problem = options.attention.makeProblem();
   problem.seed = options.seed;
-  problem.maxCtas = options.grid.value_or(3);
+  problem.maxCtas =
+      options.grid.value_or(3 * int64_t(simulation.program.clusterSize));
   problem.values = !options.orderOnly;
   problem.headDim = loaded.headDim;
+  problem.rotary = loaded.rotary;
   std::string error = attention.bind(problem, loaded.simulation->program,
                                      launch.arrays, launch.arguments);
   launch.ctas = attention.getCtas();
@@ -247,7 +253,13 @@ static std::string bindAny(const Options &options, const Simulation &simulation,
       }
     }
   }
-  launch.ctas = uint32_t(options.grid.value_or(1));
+  int64_t size = simulation.program.clusterSize;
+  launch.ctas = uint32_t(options.grid.value_or(size));
+  if (launch.ctas % size != 0) {
+    return "expected '--grid' to be a multiple of " + std::to_string(size) +
+           ", since the kernel's clusters are of so many CTAs, but got " +
+           std::to_string(launch.ctas);
+  }
   return "";
 }
 
@@ -355,7 +367,7 @@ static std::string bindArguments(const Options &options, const Loaded &loaded,
     return bindAny(options, *loaded.simulation, launch);
   }
   std::string error = bindAttention(options, loaded, attention, launch);
-  bool isBackward = attention.part != AttentionPart::Forward;
+  bool isBackward = !attention.isForward();
   if (!error.empty() || !isBackward || options.orderOnly) {
     return error;
   }
@@ -432,7 +444,7 @@ static int simulateAll(const Options &options,
     return kRight;
   }
   bool isRight =
-      attention.part == AttentionPart::Forward
+      attention.isForward()
           ? checkAttention(attention, launch.arrays)
           : checkBackward(attention, launch.arrays, kernels.size() > 1);
   return isRight ? kRight : kWrongValues;

@@ -224,7 +224,7 @@ void sim::fillBackwardInputs(const Attention &attention,
       }
     }
   });
-  if (attention.part == AttentionPart::Backward) {
+  if (isBackwardMain(attention.part)) {
     forEachPaddedRow(attention, arrays, [&](int64_t at, const RowFacts &facts) {
       set(arrays[Attention::kLseLog2], at, facts.lseLog2);
       set(arrays[Attention::kDelta], at, facts.delta);
@@ -265,6 +265,35 @@ static bool checkGradient(const char *name, GlobalArray &array, float factor,
   return report(name, errors.o, errors.getLimit(), isComplete(array));
 }
 
+/// The gradients of q, k and perhaps v before they were rotated: those of the
+/// rotated ones, rotated back.
+static void rotateBack(const Attention &attention, GlobalArray &sinCos,
+                       Gradients &gradients) {
+  int64_t dim = attention.dim, heads = attention.problem.heads;
+  Gradient *all[] = {&gradients.dQ, &gradients.dK, &gradients.dV};
+  auto rotate = [&](Gradient &gradient, size_t at, float sine, float cosine) {
+    double x = gradient.reference[at], y = gradient.reference[at + 1];
+    gradient.reference[at] = x * cosine + y * sine;
+    gradient.reference[at + 1] = y * cosine - x * sine;
+    float low = gradient.narrow[at], high = gradient.narrow[at + 1];
+    gradient.narrow[at] =
+        roundTo(attention.element, low * cosine + high * sine);
+    gradient.narrow[at + 1] =
+        roundTo(attention.element, high * cosine - low * sine);
+  };
+  int64_t rotary = attention.problem.rotary;
+  for (int64_t which = 0; which < (rotary ? rotary + 1 : 0); ++which) {
+    for (int64_t row = 0; row < attention.qRows * heads; ++row) {
+      int64_t angles = row / heads * dim;
+      for (int64_t i = 0; i < dim / 2; ++i) {
+        rotate(*all[which], size_t(row * dim + 2 * i),
+               decodeReal(sinCos.kind, sinCos.at(angles + i)),
+               decodeReal(sinCos.kind, sinCos.at(angles + dim / 2 + i)));
+      }
+    }
+  }
+}
+
 /// Checks what the first kernel leaves.
 static bool checkPre(const Attention &attention,
                      std::vector<GlobalArray> &run) {
@@ -302,6 +331,12 @@ bool sim::checkBackward(const Attention &attention,
     return checkPre(attention, run);
   }
   Gradients gradients = computeGradients(attention, run);
+  if (attention.part == AttentionPart::BlockBackward) {
+    rotateBack(attention, run[Attention::kSinCos], gradients);
+    bool isRight = checkGradient("dq", run[Attention::kDQ], 1, gradients.dQ);
+    isRight &= checkGradient("dk", run[Attention::kDK], 1, gradients.dK);
+    return checkGradient("dv", run[Attention::kDV], 1, gradients.dV) && isRight;
+  }
   bool isPost = attention.part == AttentionPart::BackwardPost;
   auto scale = float(1 / std::sqrt(double(attention.dim)));
   bool isRight =

@@ -130,8 +130,9 @@ struct WgmmaGroup {
 /// An mbarrier, and who has initialised it when.
 struct LiveBarrier : sim::MBarrier {
   LiveBarrier(uint32_t line, uint32_t offset, int64_t count, Epoch init)
-      : MBarrier(line, offset, count), init(init) {}
-  Epoch init;
+      : MBarrier(line, offset, count) {
+    this->init = init;
+  }
 };
 
 /// Stores of a lane that are committed together.
@@ -228,7 +229,7 @@ public:
   std::array<std::deque<BulkGroup>, 32> storeGroups;
   AsyncWorkRef lastStore, lastProduct;
   uint64_t clusterPhase = 0;
-  bool clusterArrived = false;
+  bool clusterArrived = false, clusterHasToWait = false;
 
 private:
   enum class Outcome { Next, Retry, Wait, Gather };
@@ -293,6 +294,8 @@ public:
   LiveBarrier *findBarrier(uint64_t generic, uint32_t line,
                            const Knowledge &knowledge);
   void completed(sim::MBarrier &barrier, uint32_t line);
+  /// Notes that `epoch` of the warp is done to the CTA of `rank`.
+  void reach(Warp &warp, uint32_t rank, Epoch epoch);
   AsyncWorkRef issue(Warp &warp, unsigned lane,
                      llvm::ArrayRef<AsyncWork::Stage> stages);
   /// An agent for a copy that nothing orders after others.
@@ -322,6 +325,7 @@ public:
 private:
   void fillSpecials(Warp &warp);
   void checkEnd();
+  void checkRemoteAtEnd();
   void reportDeadlock();
   void step(size_t inFlightIndex);
   void record(const Access &access, const Knowledge &knowledge,
@@ -331,6 +335,7 @@ private:
   std::vector<AsyncWorkRef> inFlight;
   /// The latest work of each agent that copies have been.
   std::vector<AsyncWorkRef> copies;
+  sim::RemoteAccesses remote;
   uint64_t steps = 0, issued = 0, executed = 0;
 };
 

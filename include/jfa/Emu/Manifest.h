@@ -38,8 +38,8 @@ struct Manifest {
   std::string entry;
   LaunchShape shape;
   bool isCausal = false;
-  /// The parameter HEAD_DIM, or 0.
-  int64_t headDim = 0;
+  /// The parameters HEAD_DIM and ROTARY, or 0.
+  int64_t headDim = 0, rotary = 0;
   std::vector<ManifestArgument> arguments;
 };
 

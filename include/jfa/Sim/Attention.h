@@ -23,8 +23,23 @@
 
 namespace mlir::jfa::sim {
 
-/// What a kernel does: the forward, or one of the backward's three parts.
-enum class AttentionPart { Forward, BackwardPre, Backward, BackwardPost };
+/// What a kernel does: the forward; one of the backward's three parts, the
+/// second of which may be for few queries that all sequences share; or block
+/// attention's forward or backward.
+enum class AttentionPart {
+  Forward,
+  BackwardPre,
+  Backward,
+  BackwardQuery,
+  BackwardPost,
+  BlockForward,
+  BlockBackward
+};
+
+inline bool isBackwardMain(AttentionPart part) {
+  return part == AttentionPart::Backward ||
+         part == AttentionPart::BackwardQuery;
+}
 
 /// Tells it by the names of the arguments; nothing if it is no attention.
 std::optional<AttentionPart> getAttentionPart(const Program &program);
@@ -38,11 +53,13 @@ struct AttentionProblem {
   bool broadcastQuery = false;
   /// Elements of a row, for a kernel that takes rows in parts; 0 if unknown.
   int64_t headDim = 0;
+  /// Of block attention: 1 if q and k are rotated, 2 if v is too, else 0.
+  int64_t rotary = 0;
   uint64_t seed = 0;
   int64_t maxCtas = 1;
   /// Whether the inputs need values.
   bool values = true;
-  /// Whether the runtime's balancer deals the tiles to CTAs; if not, one CTA
+  /// Whether the runtime's balancer deals the tiles to clusters; if not, one
   /// takes them in order.
   bool balances = true;
 };
@@ -58,7 +75,18 @@ public:
   /// The CTAs that have work.
   uint32_t getCtas() const { return uint32_t(ctas); }
 
-  /// The places of the arrays. Those from kDO on are the backward's only.
+  /// Whether it is a forward, which leaves `o`.
+  bool isForward() const {
+    return part == AttentionPart::Forward ||
+           part == AttentionPart::BlockForward;
+  }
+  bool isBlocked() const {
+    return part == AttentionPart::BlockForward ||
+           part == AttentionPart::BlockBackward;
+  }
+
+  /// The places of the arrays. Those from kDO on are the backward's only, the
+  /// last two block attention's.
   enum {
     kQ,
     kK,
@@ -76,18 +104,23 @@ public:
     kDV,
     kDQSums,
     kLseLog2,
-    kDelta
+    kDelta,
+    kBlockStarts,
+    kSinCos
   };
   AttentionProblem problem;
   AttentionPart part = AttentionPart::Forward;
   /// `blockM` is the rows of a tile, `blockN` those of a step.
-  int64_t dim = 0, blockM = 0, blockN = 1, ctas = 0;
+  int64_t dim = 0, blockM = 0, blockN = 1, clusterSize = 1, ctas = 0;
   int64_t qRows = 0, kRows = 0, oRows = 0, paddedRows = 0;
   ElementKind element = ElementKind::BF16;
   /// Whether the kernel takes items of several heads.
   bool groupsHeads = false;
   /// Where sequences begin; `paddedStarts` in `lse_log2` and `delta`.
   std::vector<int64_t> qStarts, kStarts, oStarts, paddedStarts;
+  /// Of block attention, whose blocks are the sequences above: what the kernel
+  /// is told of the real ones.
+  int64_t numSequences = 0, numItems = 0;
 
 private:
   std::string checkProgram(const Program &program);
@@ -97,6 +130,8 @@ private:
   void makeGradients();
   void makeTables();
   std::string makeItems();
+  std::string makeBlocks();
+  void makeSinCos();
   bool lookUp(const std::string &name, Value &value) const;
 
   std::vector<GlobalArray> *arrays = nullptr;

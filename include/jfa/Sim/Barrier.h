@@ -47,13 +47,17 @@ public:
   /// Copies will deliver `bytes` more. True if the phase is complete now, as on
   /// an H200 if they have come already.
   bool expect(int64_t bytes);
-  /// A copy has delivered `bytes`; only its own end becomes known.
-  bool deliver(Epoch copy, int64_t bytes);
+  /// A copy has delivered `bytes`; only its own end becomes known, and that
+  /// what its issuer knew has preceded.
+  bool deliver(Epoch copy, const Knowledge &issuer, int64_t bytes);
   /// What a successful wait makes known.
   const Knowledge &getCompleted() const { return completed; }
 
   /// The array of mbarriers that it belongs to, and its place there.
   uint32_t array, index;
+  /// The rank of its CTA in the cluster, and when it has been initialised.
+  uint32_t rank = 0;
+  Epoch init;
   /// The phase that is going on.
   uint64_t phase = 0;
   int64_t expected, pending;
@@ -67,6 +71,46 @@ private:
   bool completeIfDone();
 
   Knowledge current, completed;
+};
+
+/// The barrier of a cluster (PTX ISA 9.7.13.3). Who has arrived is written down
+/// by those who arrive.
+class ClusterBarrier {
+public:
+  void arrive(const Knowledge &knowledge) { current.join(knowledge); }
+  void complete() {
+    completed = std::move(current);
+    current = {};
+    ++phase;
+  }
+  /// What a wait for the last phase completed makes known. Nobody gets further
+  /// ahead of one who waits, since that one has to arrive again.
+  const Knowledge &getCompleted() const { return completed; }
+
+  /// The phase that is going on.
+  uint64_t phase = 0;
+
+private:
+  Knowledge current, completed;
+};
+
+/// What a task has done to the CTA of another rank.
+struct RemoteAccess {
+  uint32_t rank;
+  Epoch epoch;
+  Site site;
+  uint32_t task;
+};
+
+/// What the CTAs of a cluster have done to each other: the last of each agent,
+/// since who knows of that knows of all before it.
+class RemoteAccesses {
+public:
+  void add(const RemoteAccess &access);
+  llvm::ArrayRef<RemoteAccess> get() const { return last; }
+
+private:
+  std::vector<RemoteAccess> last;
 };
 
 class NamedBarrier {

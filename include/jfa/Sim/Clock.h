@@ -57,18 +57,38 @@ private:
 /// What an agent knows. What has happened is not at once visible to the async
 /// proxy (PTX ISA 8.6): a generic write becomes so when its own thread executes
 /// a proxy fence, and that knowledge travels with the thread's releases.
+///
+/// A commit says that what it comes after is over, but publishes nothing else
+/// of what its issuer knew, and neither does a copy. That has happened all the
+/// same: `preceded` is what has, whether or not it may be relied on in memory.
+///
+/// Tensor memory has an order of its own (PTX ISA 9.7.16.6): a thread's
+/// accesses are released by its fence before a synchronisation, which travels
+/// alike, and ordered before those of another thread by that one's fence after
+/// it.
 struct Knowledge {
+  Clock preceded;
   Clock happened;
   Clock visibleToAsync;
+  Clock tensorReleased;
+  Clock tensorOrdered;
 
   void join(const Knowledge &other) {
+    preceded.join(other.preceded);
     happened.join(other.happened);
     visibleToAsync.join(other.visibleToAsync);
+    tensorReleased.join(other.tensorReleased);
   }
-  /// The end of asynchronous work needs no fence.
+  /// The end of asynchronous work needs no fence, or only the one after it.
   void advance(Epoch epoch) {
-    happened.advance(epoch);
+    advanceOwn(epoch);
     visibleToAsync.advance(epoch);
+    tensorReleased.advance(epoch);
+  }
+  /// What an agent has done itself.
+  void advanceOwn(Epoch epoch) {
+    happened.advance(epoch);
+    preceded.advance(epoch);
   }
 };
 

@@ -1,4 +1,4 @@
-//===- Machine.h - A CTA that runs a program -*- C++ -*-===//
+//===- Machine.h - A cluster that runs a program ----------------*- C++ -*-===//
 //
 // Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,8 @@
 //
 // Replicas of tasks and asynchronous operations take turns, one step at a time,
 // in the order that a schedule chooses. The machine keeps what they share:
-// memory, barriers, and who knows of whose past.
+// memory, barriers, and who knows of whose past. The CTAs of a cluster run
+// together; without clusters there is one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,7 @@
 #include "jfa/Sim/Barrier.h"
 #include "jfa/Sim/Memory.h"
 #include "jfa/Sim/Program.h"
+#include "jfa/Sim/TensorMemory.h"
 
 #include <array>
 #include <deque>
@@ -42,6 +44,8 @@ struct AsyncOp : llvm::RefCountedBase<AsyncOp> {
   bool isReady() const { return !previous || previous->done > done; }
 
   uint32_t task = 0;
+  /// Of the CTA whose shared memory it touches.
+  uint32_t rank = 0;
   Site site = 0;
   /// When it touches shared memory.
   Epoch epoch;
@@ -62,15 +66,16 @@ struct AsyncOp : llvm::RefCountedBase<AsyncOp> {
 };
 
 /// Where an operation takes its place.
-enum class Queue { None, Dots, Stores };
+/// (Products in tensor memory are waited for at mbarriers only.)
+enum class Queue { None, Dots, TensorDots, Stores };
 
 /// What a task waits for.
 struct Condition {
-  enum Kind { Nothing, Barrier, Named, Dots, Stores } kind = Nothing;
+  enum Kind { Nothing, Barrier, Named, Cluster, Dots, Stores } kind = Nothing;
   /// The barrier's number.
   int64_t barrier = 0;
   unsigned parity = 0;
-  /// Of a named barrier.
+  /// Of a named barrier, or the cluster's phase.
   uint64_t generation = 0;
   /// How many operations may still be in flight.
   unsigned pending = 0;
@@ -86,14 +91,18 @@ struct Release {
   std::string what;
 };
 
-/// One replica of a task.
+/// One replica of a task. What all threads of a CTA run before its tasks is a
+/// task too, from whose end on the others run.
 struct Task {
   Value &operator[](Slot slot) { return slots[slot]; }
   void jump(size_t target) { counter = target; }
 
   std::string name;
   uint32_t index = 0;
+  /// The number of its program; kPrologue of what comes before the tasks.
   uint32_t program = 0;
+  /// Of its CTA in the cluster.
+  uint32_t rank = 0;
   int64_t replica = 0;
   int64_t threads = 0;
   const Code *code = nullptr;
@@ -105,14 +114,35 @@ struct Task {
   Knowledge knowledge;
   Condition waiting;
   std::deque<AsyncRef> dots, stores;
+  /// The newest product in tensor memory, and the newest that or commit.
+  AsyncRef tensorDot, tensorOp;
   std::deque<Release> releases;
+  /// Whether it has ended, or not begun.
   bool isFinished = false;
+  /// Of the cluster's barrier: the phase in which it last arrived, whether that
+  /// is the one going on, and whether it has yet to wait for it.
+  uint64_t clusterPhase = 0;
+  bool hasArrived = false, hasToWait = false;
+};
+
+/// As ProgramBuilder::getTask() says while there is no task.
+constexpr uint32_t kPrologue = ~0u;
+
+/// What a CTA of the cluster has for itself.
+struct CtaState {
+  CtaState(int64_t sharedBytes, int64_t tensorColumns)
+      : shared(sharedBytes), tensor(tensorColumns) {}
+
+  SharedMemory shared;
+  TensorMemory tensor;
+  std::array<NamedBarrier, 16> named;
 };
 
 struct MachineOptions {
   /// Whether to compute tiles, or only the order of things.
   bool values = true;
-  uint32_t cta = 0;
+  /// The first of the cluster, and the number of all CTAs.
+  uint32_t firstCta = 0;
   uint32_t ctas = 1;
   /// Whether generic reads need a proxy fence before asynchronous writes.
   bool strictProxy = false;
@@ -128,7 +158,7 @@ public:
           Report &report);
   ~Machine();
 
-  /// Runs the CTA to its end, or to where nothing can go on.
+  /// Runs the cluster to its end, or to where nothing can go on.
   void run(Schedule &schedule, Trace *trace = nullptr);
   uint64_t getSteps() const { return steps; }
 
@@ -142,26 +172,51 @@ public:
   /// The task goes on after the instruction when `condition` holds.
   void wait(Task &task, Condition condition);
 
-  int64_t addBarriers(uint32_t array, int64_t count, int64_t arrivals);
+  /// Initialises an array of mbarriers; returns the number of the first.
+  int64_t addBarriers(Task &task, uint32_t array);
   bool checkBarrier(Task &task, int64_t first, int64_t index, int64_t count);
   void arrive(Task &task, int64_t barrier, int64_t bytes);
   void deliver(AsyncOp &op, int64_t barrier, int64_t bytes);
+  /// The barrier at the same place of another CTA, by someone of `task`.
+  int64_t getRemoteBarrier(const Task &task, int64_t barrier,
+                           uint32_t rank) const {
+    return barrier + (int64_t(rank) - int64_t(task.rank)) * barriersOfCta;
+  }
+  /// The ranks of a mask; none, with a finding, if it is no mask.
+  llvm::SmallVector<uint32_t, 8> getRanks(Task &task, int64_t mask);
+  /// Notes that `epoch` is done to `barrier`'s CTA, and checks that it is
+  /// ready.
+  void reach(Task &task, int64_t barrier, Epoch epoch);
+  void arriveAtCluster(Task &task);
+  void waitForCluster(Task &task);
   /// Returns whether the arrival was in order.
   bool arriveNamed(Task &task, int64_t id, int64_t threads);
-  uint64_t getNamedGeneration(int64_t id) const {
-    return named[size_t(id)].generation;
+  uint64_t getNamedGeneration(const Task &task, int64_t id) const {
+    return ctas[task.rank].named[size_t(id)].generation;
   }
+  /// The products that `op` comes after are done.
+  void commit(AsyncOp &op, int64_t barrier);
   /// Makes the task's own writes visible to the async proxy.
   void fence(Task &task);
+  /// Fences of tensor memory before and after a synchronisation.
+  void fenceTensorBefore(Task &task);
+  void fenceTensorAfter(Task &task);
 
-  /// Puts an operation in flight.
+  /// Puts an operation in flight, on the shared memory of the task's CTA.
   AsyncRef issue(Task &task, Queue queue,
                  llvm::ArrayRef<AsyncOp::Stage> stages);
 
   /// Accesses to shared memory; false, with a finding, if out of bounds.
   bool access(Task &task, const View &view, bool isWrite);
   bool access(AsyncOp &op, const View &view, bool isWrite);
-  SharedMemory &getShared() { return shared; }
+  SharedMemory &getShared(const Task &task) { return ctas[task.rank].shared; }
+  SharedMemory &getShared(const AsyncOp &op) { return ctas[op.rank].shared; }
+
+  /// Accesses to tensor memory; false, with a finding, if out of bounds.
+  bool access(Task &task, const TensorView &view, bool isWrite);
+  bool access(AsyncOp &op, const TensorView &view, bool isWrite);
+  TensorMemory &getTensor(const Task &task) { return ctas[task.rank].tensor; }
+  TensorMemory &getTensor(const AsyncOp &op) { return ctas[op.rank].tensor; }
 
   GlobalArray &getArray(int64_t number) { return arrays[size_t(number)]; }
   /// Accesses to elements [begin, end) of an array.
@@ -176,19 +231,34 @@ public:
 private:
   friend class Explain;
 
+  void makeTasks();
+  void startTasks(Task &prologue);
+  bool runSteps(Schedule &schedule);
   void step(Task &task);
   void step(AsyncOp &op);
   bool isSatisfied(const Task &task) const;
   void acquire(Task &task);
   void finish(Task &task);
   void tick(Task &task, std::string release);
+  void checkSeen(const MBarrier &barrier, const Knowledge &knowledge,
+                 uint32_t task, Site site);
   void completed(MBarrier &barrier, Site site);
+  void completeCluster();
   void checkEnd();
+  void checkBarriersAtEnd();
+  void checkProductsAtEnd();
+  void checkRemoteAtEnd();
   uint32_t allocateCopyAgent(const Knowledge &knowledge);
   Knowledge &know(Task &task);
   std::string getName(const Access &access) const;
-  bool recordShared(const Access &access, const Knowledge &knowledge,
-                    const View &view);
+  uint32_t getCta(uint32_t rank) const { return options.firstCta + rank; }
+  uint32_t getCluster() const { return options.firstCta / program.clusterSize; }
+  Access makeAccess(const Task &task, bool isWrite) const;
+  Access makeAccess(const AsyncOp &op, bool isWrite) const;
+  bool recordShared(SharedMemory &shared, const Access &access,
+                    const Knowledge &knowledge, const View &view);
+  bool recordTensor(TensorMemory &tensor, const Access &access,
+                    const Knowledge &knowledge, const TensorView &view);
   bool recordGlobal(const Access &access, const Knowledge &knowledge,
                     int64_t array, int64_t begin, int64_t end);
 
@@ -196,13 +266,18 @@ private:
   std::vector<GlobalArray> &arrays;
   MachineOptions options;
   Report &report;
-  SharedMemory shared;
+  std::vector<CtaState> ctas;
+  /// Those of one CTA after those of the other.
   std::vector<MBarrier> barriers;
-  std::array<NamedBarrier, 16> named;
+  int64_t barriersOfCta = 0;
+  ClusterBarrier clusterBarrier;
+  /// Those of one CTA after those of the other, then what precedes them in
+  /// each.
   std::vector<Task> tasks;
   std::vector<AsyncRef> inFlight;
   /// The latest copy of each agent that copies have been.
   std::vector<AsyncRef> copies;
+  RemoteAccesses remote;
   std::vector<Value> initial;
   Trace *trace = nullptr;
   uint64_t steps = 0;

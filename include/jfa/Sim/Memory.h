@@ -30,13 +30,17 @@ struct Access {
   Site site = 0;
   /// The task that did it or started it.
   uint32_t task = 0;
-  /// CTAs do not wait for each other.
-  uint32_t cta = 0;
+  /// Clusters do not wait for each other. A CTA without one is its own.
+  uint32_t cluster = 0;
+  /// Of the CTA in the cluster that did it or started it.
+  uint32_t rank = 0;
   bool isWrite = false;
   /// Through the async proxy.
   bool isAsync = false;
   /// An atomic addition, which may meet others.
   bool isReduction = false;
+  /// To tensor memory.
+  bool isTensor = false;
 };
 
 /// What is wrong between an access and an earlier one.

@@ -25,8 +25,9 @@ def VerifyProtocolPass
 
     Trip counts are those of
     1. kernels with the arguments of attention kernels (docs/Attention.md):
-       sequences of 0, 1, 2, … blocks of keys, alone and one after the other in
-       one CTA;
+       sequences of 0, 1, 2, … blocks of keys, of queries for the backward, or of
+       rows for what comes before and after it, alone and one after the other
+       in one CTA;
     2. kernels whose attribute `tlx.trip_counts` names integer arguments, which
        take all values from 0 up;
     3. kernels without integer arguments.

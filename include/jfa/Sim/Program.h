@@ -50,13 +50,21 @@ struct TaskProgram {
   Code code;
 };
 
+/// An op that signals a barrier.
+struct Signaller {
+  uint32_t task;
+  Site site;
+  /// Whether it may signal the barrier of another CTA of the cluster.
+  bool isRemote;
+};
+
 struct BarrierArray {
   std::string name;
   int64_t count;
   int64_t arrivals;
   Site site;
   /// Tasks that arrive at it or start copies that deliver to it, and where.
-  std::vector<std::pair<uint32_t, Site>> signallers;
+  std::vector<Signaller> signallers;
 };
 
 /// An op that arrives at a named barrier.
@@ -67,7 +75,7 @@ struct NamedSignaller {
   std::optional<int64_t> id;
 };
 
-/// A buffer in shared memory, for messages.
+/// A buffer in shared memory, or in columns of tensor memory, for messages.
 struct Buffer {
   std::string name;
   int64_t begin, end;
@@ -89,16 +97,21 @@ struct Argument {
 struct Program {
   std::string name;
   uint32_t numSlots = 0;
+  /// CTAs of a cluster.
+  uint32_t clusterSize = 1;
   int64_t sharedBytes = 0;
+  int64_t tensorColumns = 0;
   std::vector<Argument> arguments;
   Code prologue;
   std::vector<TaskProgram> tasks;
   std::vector<BarrierArray> barriers;
-  std::vector<Buffer> buffers;
+  std::vector<Buffer> buffers, tensorBuffers;
   /// Named barriers from this one on are the compiler's own.
   int64_t firstReservedBarrier = 16;
   /// Tasks that arrive at named barriers, and where.
   std::vector<NamedSignaller> namedSignallers;
+  /// Tasks that arrive at the cluster's barrier, and where.
+  std::vector<Signaller> clusterSignallers;
   /// The names of the ops at the sites.
   std::vector<std::string> siteNames;
 };

@@ -34,6 +34,9 @@ enum class Fault {
   OutOfBounds,
   NeverWritten,
   NamedBarrier,
+  ClusterBarrier,
+  NotStarted,
+  Ended,
   Unwaited,
   Unsupported,
   // Of instructions.

@@ -41,13 +41,15 @@ struct Launch {
   std::vector<GlobalArray> arrays;
   /// One for each argument: a scalar, or the number of an array.
   std::vector<Value> arguments;
+  /// A multiple of the program's clusters.
   uint32_t ctas = 1;
   /// Whether generic reads need a proxy fence before asynchronous writes.
   bool strictProxy = false;
 };
 
-/// Runs every CTA of the grid, one after the other: no CTA may wait for
-/// another. Returns the steps of the longest.
+/// Runs every cluster of the grid, one after the other: none may wait for
+/// another. Returns the steps of the longest. `progress` gets the last CTA that
+/// is done.
 uint64_t run(const Simulation &simulation, Launch &launch, Schedule &schedule,
              Report &report, Trace *trace = nullptr,
              function_ref<void(uint32_t cta)> progress = nullptr);

@@ -28,13 +28,14 @@ public:
   void span(const AsyncOp &op, const std::string &what, uint64_t begin,
             uint64_t end);
 
-  uint32_t cta = 0;
+  /// The first of the cluster that runs.
+  uint32_t firstCta = 0;
   /// The JSON of all events.
   std::string finish() const { return "{\"traceEvents\":[" + events + "]}\n"; }
 
 private:
-  void add(const std::string &name, char phase, uint64_t step, uint32_t thread,
-           const std::string &more = "");
+  void add(const std::string &name, char phase, uint64_t step, uint32_t rank,
+           uint32_t thread, const std::string &more = "");
 
   std::string events;
 };

@@ -68,6 +68,10 @@ void tlx::prepareBarriers(KernelOp kernel) {
   });
 }
 
+TaskThreads tlx::getArrivingThreads(Operation *op, const TaskThreads &task) {
+  return op->hasAttr(kPerWarp) ? TaskThreads{0, 32, 1, 0} : task;
+}
+
 //===----------------------------------------------------------------------===//
 // Patterns
 //===----------------------------------------------------------------------===//
@@ -138,11 +142,7 @@ struct BarrierArriveLowering : public TaskLoweringPattern<BarrierArriveOp> {
 
   Replacement lower(BarrierArriveOp op, Adaptor adaptor, LoweringBuilder &b,
                     const TaskThreads &task) const override {
-    bool perWarp = op->hasAttr(kPerWarp);
-    TaskThreads arriving = task;
-    if (perWarp) {
-      arriving = {0, 32, 1, 0};
-    }
+    TaskThreads arriving = getArrivingThreads(op, task);
     b.syncTask(arriving);
     Value address = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
     b.guarded(b.isLeader(arriving), [&] {

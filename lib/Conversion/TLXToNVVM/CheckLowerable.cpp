@@ -16,9 +16,11 @@
 
 #include "jfa/Dialect/TLX/IR/NamedBarriers.h"
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
 #include "jfa/Dialect/TLX/Transforms/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -86,6 +88,34 @@ static LogicalResult checkFits(Operation *op, std::optional<uint64_t> offset,
   return success();
 }
 
+/// Checks that a buffer in tensor memory has columns of those that the kernel
+/// allocates.
+static LogicalResult checkTensorMemory(LocalAllocOp alloc) {
+  auto kernel = cast<KernelOp>(alloc->getParentOp());
+  auto allocated = kernel->getAttrOfType<IntegerAttr>(kTensorColumnsAttr);
+  auto address = kernel->getAttrOfType<IntegerAttr>(kTensorAddressAttr);
+  if (!alloc.getOffset() || !allocated || !address) {
+    return alloc.emitOpError("expected columns of tensor memory; run "
+                             "tlx-allocate-memory first");
+  }
+  int64_t count = allocated.getInt();
+  if (count < kMinTensorColumns || count > kTensorColumns ||
+      !llvm::isPowerOf2_64(count)) {
+    return kernel.emitOpError("expected '")
+           << kTensorColumnsAttr << "' to be a power of two from "
+           << kMinTensorColumns << " to " << kTensorColumns << ", but got "
+           << count;
+  }
+  FailureOr<int64_t> columns = getTensorColumns(alloc.getBuffer().getType());
+  if (failed(columns) || *columns > count ||
+      *alloc.getOffset() > static_cast<uint64_t>(count - *columns)) {
+    return alloc.emitOpError("expected to end within the ")
+           << count << " columns of tensor memory that the kernel allocates";
+  }
+  constexpr int64_t kAddressBytes = 4;
+  return checkFits(kernel, address.getInt(), kAddressBytes);
+}
+
 /// Checks that what is allocated has its place.
 static LogicalResult checkAllocated(Operation *op) {
   if (isa<LocalAllocOp, AllocBarriersOp>(op) &&
@@ -94,6 +124,9 @@ static LogicalResult checkAllocated(Operation *op) {
                            "lives as long as that");
   }
   if (auto alloc = dyn_cast<LocalAllocOp>(op)) {
+    if (alloc.getBuffer().getType().isInTensorMemory()) {
+      return checkTensorMemory(alloc);
+    }
     return checkFits(op, alloc.getOffset(),
                      alloc.getBuffer().getType().getSizeInBytes());
   }
@@ -121,8 +154,9 @@ static LogicalResult checkAllocated(Operation *op) {
 static LogicalResult checkInTask(Operation *op) {
   if (!isa_and_nonnull<TLXDialect>(op->getDialect()) || getEnclosingTask(op) ||
       isa<KernelOp, AsyncTasksOp, AsyncTaskOp, LocalAllocOp, AllocBarriersOp,
-          ViewLikeOpInterface, CtaIdOp, CtaCountOp, RingOp, GlobalLoadOp,
-          InMaskedTailOp>(op)) {
+          ViewLikeOpInterface, CtaIdOp, CtaCountOp, ClusterRankOp,
+          ClusterArriveOp, ClusterWaitOp, RingOp, GlobalLoadOp, InMaskedTailOp>(
+          op)) {
     return success();
   }
   return op->emitOpError("expected to be inside a 'tlx.async_task', since it "
@@ -133,6 +167,11 @@ static LogicalResult checkInTask(Operation *op) {
 static LogicalResult checkNamedBarrier(Operation *op, Value id,
                                        int64_t firstReserved) {
   APInt value;
+  if (matchPattern(id, m_Zero()) &&
+      op->getParentOfType<KernelOp>()->hasAttr(kTensorColumnsAttr)) {
+    return op->emitOpError("expected an id from 1 on, since the compiler takes "
+                           "0 to allocate and free tensor memory");
+  }
   if (!matchPattern(id, m_ConstantInt(&value)) ||
       value.getZExtValue() < static_cast<uint64_t>(firstReserved)) {
     return success();
@@ -158,6 +197,9 @@ static FailureOr<int64_t> findFirstReserved(KernelOp kernel) {
 
 /// Checks that a product is waited for where it was started.
 static LogicalResult checkProduct(AsyncDotOp op) {
+  if (op.isInTensorMemory()) {
+    return success();
+  }
   for (Operation *user : op.getResult().getUsers()) {
     if (!isa<AsyncDotWaitOp>(user)) {
       InFlightDiagnostic diag =
@@ -173,12 +215,51 @@ static LogicalResult checkProduct(AsyncDotOp op) {
   return success();
 }
 
+/// Checks that what depends on a warp's vote does not synchronise: other warps
+/// may have voted differently.
+static LogicalResult checkVote(VoteAnyOp vote) {
+  for (Operation *user : vote->getUsers()) {
+    auto ifOp = dyn_cast<scf::IfOp>(user);
+    if (!ifOp) {
+      return vote.emitOpError("expected only 'scf.if' to use a vote, since "
+                              "warps may differ in it");
+    }
+    WalkResult walk = ifOp.walk([&](Operation *op) -> WalkResult {
+      auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+      SmallVector<MemoryEffects::EffectInstance> instances;
+      if (effects) {
+        effects.getEffects(instances);
+      }
+      bool synchronises =
+          llvm::any_of(instances, [](const MemoryEffects::EffectInstance &it) {
+            return isa<MemoryEffects::Write>(it.getEffect()) &&
+                   it.getResource() == BarrierResource::get();
+          });
+      if (!synchronises) {
+        return WalkResult::advance();
+      }
+      InFlightDiagnostic diag =
+          op->emitOpError("expected nothing that synchronises where warps may "
+                          "differ");
+      diag.attachNote(vote.getLoc()) << "they vote here";
+      return diag;
+    });
+    if (walk.wasInterrupted()) {
+      return failure();
+    }
+  }
+  return success();
+}
+
 static LogicalResult checkOp(Operation *op, int64_t firstReserved) {
   if (failed(checkInTask(op)) || failed(checkAllocated(op))) {
     return failure();
   }
   if (auto dot = dyn_cast<AsyncDotOp>(op)) {
     return checkProduct(dot);
+  }
+  if (auto vote = dyn_cast<VoteAnyOp>(op)) {
+    return checkVote(vote);
   }
   if (auto wait = dyn_cast<NamedBarrierWaitOp>(op)) {
     return checkNamedBarrier(op, wait.getId(), firstReserved);

@@ -140,6 +140,54 @@ SmallVector<Value> tlx::buildDotWait(LoweringBuilder &b, int64_t pending,
                   ValueRange(accumulators).getTypes());
 }
 
+/// Calls `visit` with the parts of `columns` columns that one instruction each
+/// moves: powers of two, up to what ptxas finds neighbouring registers for.
+static void forEachPart(int64_t columns,
+                        function_ref<void(int64_t, int64_t)> visit) {
+  constexpr int64_t kLimit = 32;
+  for (int64_t begin = 0; begin < columns;) {
+    int64_t count =
+        std::min<int64_t>(kLimit, llvm::bit_floor(uint64_t(columns - begin)));
+    visit(begin, count);
+    begin += count;
+  }
+}
+
+SmallVector<Value> tlx::buildTensorLoad(LoweringBuilder &b, Value address,
+                                        int64_t columns) {
+  std::string text, constraints;
+  forEachPart(columns, [&](int64_t begin, int64_t count) {
+    text += llvm::formatv("tcgen05.ld.sync.aligned.32x32b.x{0}.b32 {{{1}}, "
+                          "[${2}+{3}]; ",
+                          count, numbered("$", begin, count), columns, begin);
+  });
+  for (int64_t i = 0; i < columns; ++i) {
+    constraints += "=r,";
+  }
+  SmallVector<Type> types(columns, b.builder.getI32Type());
+  return buildAsm(b, text + "tcgen05.wait::ld.sync.aligned;",
+                  constraints + "r,~{memory}", {address}, types);
+}
+
+void tlx::buildTensorStore(LoweringBuilder &b, Value address,
+                           ArrayRef<Value> registers) {
+  SmallVector<Value> all = asRegisters(b, registers);
+  forEachPart(all.size(), [&](int64_t begin, int64_t count) {
+    SmallVector<Value> operands(ArrayRef<Value>(all).slice(begin, count));
+    operands.push_back(address);
+    std::string constraints;
+    for (int64_t i = 0; i < count; ++i) {
+      constraints += "r,";
+    }
+    buildAsm(b,
+             llvm::formatv("tcgen05.st.sync.aligned.32x32b.x{0}.b32 "
+                           "[${0}+{1}], {{{2}};",
+                           count, begin, numbered("$", 0, count))
+                 .str(),
+             constraints + "r,~{memory}", operands, {});
+  });
+}
+
 void tlx::buildTensorMapPrefetch(LoweringBuilder &b, Value map) {
   buildAsm(b, "prefetch.tensormap [$0];", "l,~{memory}", {map}, {});
 }

@@ -54,6 +54,18 @@ SmallVector<Value> buildDotWait(LoweringBuilder &builder, int64_t pending,
                                 ArrayRef<Value> accumulators,
                                 ArrayRef<Value> kept);
 
+/// Reads `columns` columns of 32 bits of the lane of each thread, from
+/// `address` on, and waits for them: `tcgen05.ld.32x32b`, `tcgen05.wait::ld`
+/// (PTX ISA 9.7.16.8). NVVM's ops do not tie the registers to the wait, before
+/// which they must not be used.
+SmallVector<Value> buildTensorLoad(LoweringBuilder &builder, Value address,
+                                   int64_t columns);
+
+/// Writes registers of 32 bits to the columns from `address` on:
+/// `tcgen05.st.32x32b`. Does not wait.
+void buildTensorStore(LoweringBuilder &builder, Value address,
+                      ArrayRef<Value> registers);
+
 /// `prefetch.tensormap` (PTX ISA 9.7.9.15).
 void buildTensorMapPrefetch(LoweringBuilder &builder, Value map);
 

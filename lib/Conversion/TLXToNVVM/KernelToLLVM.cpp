@@ -117,9 +117,7 @@ static void buildRegisterBudget(LoweringBuilder &b, AsyncTaskOp task,
 
 /// The task's body, run by its active warps only.
 static void buildTask(LoweringBuilder &b, AsyncTaskOp task, Value warp,
-                      const TaskPlacement::Slot &slot, int64_t slotEnd,
-                      int64_t launchRegisters) {
-  buildRegisterBudget(b, task, launchRegisters);
+                      const TaskPlacement::Slot &slot, int64_t slotEnd) {
   auto splice = [&] {
     Block *block = b.builder.getInsertionBlock();
     block->getOperations().splice(b.builder.getInsertionPoint(),
@@ -135,28 +133,52 @@ static void buildTask(LoweringBuilder &b, AsyncTaskOp task, Value warp,
   b.guarded(isActive, splice);
 }
 
-/// One branch for each task, on the index of the warp.
-static void buildDispatch(LoweringBuilder &b, AsyncTasksOp tasks,
-                          const TaskPlacement &placement) {
+/// Branches on the index of the warp: part i is run by the warps before the
+/// thread `ends[i]` that no part before it takes.
+static void buildBranches(LoweringBuilder &b, Value warp,
+                          ArrayRef<int64_t> ends,
+                          function_ref<void(size_t)> build) {
   OpBuilder::InsertionGuard guard(b.builder);
-  Value warp = b.uniformWarp();
-  auto all = llvm::to_vector(tasks.getBody().getOps<AsyncTaskOp>());
-  for (auto [i, task] : llvm::enumerate(all)) {
-    const TaskPlacement::Slot &slot = placement.slots[i];
-    bool isLast = i + 1 == all.size();
-    int64_t end =
-        isLast ? placement.numThreads : placement.slots[i + 1].firstThread;
-    if (isLast) {
-      buildTask(b, task, warp, slot, end, placement.launchRegisters);
-      return;
-    }
+  for (auto [i, end] : llvm::enumerate(ends.drop_back())) {
     Value isHere = b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, warp,
                                            b.i32(end / 32));
     auto ifOp = b.create<scf::IfOp>(isHere, /*withElseRegion=*/true);
     b.builder.setInsertionPointToStart(ifOp.thenBlock());
-    buildTask(b, task, warp, slot, end, placement.launchRegisters);
+    build(i);
     b.builder.setInsertionPointToStart(ifOp.elseBlock());
   }
+  build(ends.size() - 1);
+}
+
+/// One branch for each task. Those that share a warpgroup change its registers
+/// together, since that is one instruction of all its warps (PTX ISA 9.7.19.5).
+static void buildDispatch(LoweringBuilder &b, AsyncTasksOp tasks,
+                          const TaskPlacement &placement) {
+  Value warp = b.uniformWarp();
+  auto all = llvm::to_vector(tasks.getBody().getOps<AsyncTaskOp>());
+  SmallVector<int64_t> ends, groupEnds;
+  SmallVector<size_t> groups;
+  for (size_t i = 0; i < all.size(); ++i) {
+    bool shares =
+        all[i].getRegistersAttr() && placement.slots[i].firstThread % 128 != 0;
+    ends.push_back(i + 1 == all.size() ? placement.numThreads
+                                       : placement.slots[i + 1].firstThread);
+    if (!shares) {
+      groups.push_back(i);
+      groupEnds.push_back(0);
+    }
+    groupEnds.back() = ends.back();
+  }
+  buildBranches(b, warp, groupEnds, [&](size_t group) {
+    size_t begin = groups[group];
+    size_t end = group + 1 == groups.size() ? all.size() : groups[group + 1];
+    buildRegisterBudget(b, all[begin], placement.launchRegisters);
+    buildBranches(b, warp, ArrayRef(ends).slice(begin, end - begin),
+                  [&](size_t i) {
+                    buildTask(b, all[begin + i], warp,
+                              placement.slots[begin + i], ends[begin + i]);
+                  });
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -185,10 +207,10 @@ static void setLaunchAttributes(KernelOp kernel, LLVM::LLVMFuncOp func,
   // Without it ptxas does not know the registers at entry and ignores
   // setmaxnreg (C7508).
   func->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(1));
-  if (ExprAttr cluster = kernel.getClusterAttr()) {
-    int32_t size = static_cast<int32_t>(cluster.getConstant().value_or(1));
-    func->setAttr("nvvm.cluster_dim",
-                  builder.getDenseI32ArrayAttr({size, 1, 1}));
+  // A cluster of one needs no launch of its own kind.
+  if (int64_t size = kernel.getClusterSize().value_or(1); size > 1) {
+    func->setAttr("nvvm.cluster_dim", builder.getDenseI32ArrayAttr(
+                                          {static_cast<int32_t>(size), 1, 1}));
   }
   // Exact subnormals cost two instructions for every exponential.
   func.setPassthroughAttr(builder.getArrayAttr(
@@ -285,6 +307,8 @@ LogicalResult tlx::lowerKernelToLLVM(KernelOp kernel) {
   buildDispatch(b, tasksOp, *placement);
   tasksOp.erase();
   builder.setInsertionPointToEnd(&func.getBody().front());
+  LoweringBuilder end(builder, func.getLoc());
+  buildTensorMemoryEnd(end, func);
   LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
   kernel.erase();
   return success();

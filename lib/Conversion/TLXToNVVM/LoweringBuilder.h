@@ -33,6 +33,10 @@ struct TaskThreads {
 /// of tasks.
 FailureOr<TaskThreads> getTaskThreads(Operation *op);
 
+/// The threads of `task` of which one arrives at an mbarrier for `op`: those of
+/// a replica, or of each warp where prepareBarriers() has counted so.
+TaskThreads getArrivingThreads(Operation *op, const TaskThreads &task);
+
 /// Bytes of an mbarrier (PTX ISA 9.7.13.15.1).
 inline constexpr int64_t kBarrierBytes = 8;
 
@@ -86,6 +90,10 @@ public:
   OpBuilder &builder;
   Location loc;
 };
+
+/// Frees a kernel's tensor memory, if it has any, when all threads have come
+/// here. `kernel` has the attributes of tlx-allocate-memory.
+void buildTensorMemoryEnd(LoweringBuilder &builder, Operation *kernel);
 
 /// The registers of a tile as scalars, whatever their packing.
 SmallVector<Value> unpackTile(LoweringBuilder &builder, RankedTensorType tile,

@@ -13,7 +13,7 @@
 
 #include "InlinePTX.h"
 #include "LoweringPattern.h"
-#include "WgmmaDescriptor.h"
+#include "SharedOperands.h"
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
 
@@ -43,9 +43,8 @@ void tlx::prepareDots(KernelOp kernel) {
 // Descriptors
 //===----------------------------------------------------------------------===//
 
-/// Where K is: the last dimension of A, the first of B.
-static FailureOr<SharedOperand>
-getSharedOperand(AsyncDotOp op, MemDescType type, bool kIsLast) {
+FailureOr<SharedOperand> tlx::getSharedOperand(AsyncDotOp op, MemDescType type,
+                                               bool kIsLast) {
   FailureOr<SharedLayout> layout =
       getSharedLayout(type, [&] { return op.emitOpError(); });
   if (failed(layout)) {
@@ -59,17 +58,16 @@ getSharedOperand(AsyncDotOp op, MemDescType type, bool kIsLast) {
   return SharedOperand{*layout, kIsLast != type.getTransposed()};
 }
 
-/// The descriptor of an operand at `address`.
-static Value buildDescriptor(LoweringBuilder &b, const SharedOperand &operand,
-                             Value address) {
+Value tlx::buildDescriptor(LoweringBuilder &b, int64_t fixedBits,
+                           Value address) {
   Value window = b.create<arith::AndIOp>(address, b.i32(0x3FFFF));
   Value units = b.create<arith::ShRUIOp>(window, b.i32(4));
   Value low = b.create<arith::ExtUIOp>(b.builder.getI64Type(), units);
-  return b.create<arith::OrIOp>(low, b.i64(operand.getFixedBits()));
+  return b.create<arith::OrIOp>(low, b.i64(fixedBits));
 }
 
-/// The descriptor `bytes` further on.
-static Value advance(LoweringBuilder &b, Value descriptor, int64_t bytes) {
+Value tlx::advanceDescriptor(LoweringBuilder &b, Value descriptor,
+                             int64_t bytes) {
   return bytes == 0 ? descriptor
                     : b.create<arith::AddIOp>(descriptor, b.i64(bytes >> 4));
 }
@@ -99,7 +97,7 @@ public:
       return failure();
     }
     rhs = *right;
-    rhsDescriptor = buildDescriptor(b, rhs, bAddress);
+    rhsDescriptor = buildDescriptor(b, rhs.getFixedBits(), bAddress);
     registers = llvm::to_vector(aRegisters);
     auto aType = dyn_cast<MemDescType>(op.getA().getType());
     if (!aType) {
@@ -120,7 +118,7 @@ public:
       aAddress =
           b.add(aAddress, b.mulConstant(group, lhs->getOffset(kRows, 0)));
     }
-    lhsDescriptor = buildDescriptor(b, *lhs, aAddress);
+    lhsDescriptor = buildDescriptor(b, lhs->getFixedBits(), aAddress);
     return success();
   }
 
@@ -134,7 +132,7 @@ public:
     dot.transposeB = !rhs.kMajor;
     for (int64_t k = 0; k < depth; k += kDepth) {
       dot.bDescriptors.push_back(
-          advance(b, rhsDescriptor, rhs.getOffset(0, k)));
+          advanceDescriptor(b, rhsDescriptor, rhs.getOffset(0, k)));
     }
     if (lhs) {
       addShared(dot, step);
@@ -161,7 +159,7 @@ private:
     int64_t row = step * task.threadsPerReplica / 128 * kRows;
     for (int64_t k = 0; k < depth; k += kDepth) {
       dot.aDescriptors.push_back(
-          advance(b, lhsDescriptor, lhs->getOffset(row, k)));
+          advanceDescriptor(b, lhsDescriptor, lhs->getOffset(row, k)));
     }
   }
 

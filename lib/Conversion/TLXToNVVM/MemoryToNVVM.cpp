@@ -12,6 +12,8 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
@@ -21,59 +23,134 @@ using namespace mlir::jfa::tlx;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Addresses of a buffer's elements, as coordinates of the view.
+/// Where a thread's elements of a tile lie in a buffer.
 class ElementAddress {
 public:
+  /// `thread` is the coordinate of the thread's first element in the view;
+  /// `withinPanel` the largest column of a panel that any thread begins at.
   ElementAddress(LoweringBuilder &b, MemDescType type,
-                 const SharedLayout &layout, Value base)
-      : b(b), type(type), layout(layout), base(base) {}
+                 const SharedLayout &layout, Value base, ValueRange thread,
+                 int64_t withinPanel)
+      : b(b), type(type), layout(layout), withinPanel(withinPanel) {
+    std::tie(row, column) = getStored(llvm::to_vector(thread), Value());
+    start = b.add(base, getBytes(row, column));
+  }
 
-  /// The address of the element at `thread` + `offset`; `thread` are values,
-  /// `offset` the constants that a register adds.
-  Value get(ArrayRef<Value> thread, ArrayRef<int64_t> offset) {
-    SmallVector<Value> at;
-    for (auto [value, constant] : llvm::zip_equal(thread, offset)) {
-      at.push_back(b.addConstant(value, constant));
+  /// The pointer to the element `offset` after the thread's first.
+  Value get(ArrayRef<int64_t> offset) {
+    auto [rows, columns] = getStored(llvm::to_vector(offset), int64_t(0));
+    int64_t panel = columns / layout.panelColumns;
+    int64_t within = columns % layout.panelColumns;
+    int64_t bytes = panel * layout.panelStrideBytes +
+                    rows * layout.rowPitchBytes + within * layout.elementBytes;
+    if (within + withinPanel >= layout.panelColumns) {
+      // Some threads are in the next panel, others are not.
+      Value there = b.addConstant(column, columns);
+      Value distance = b.create<arith::SubIOp>(getBytes(Value(), there),
+                                               getBytes(Value(), column));
+      bytes = rows * layout.rowPitchBytes;
+      Value address = b.addConstant(b.add(start, distance), bytes);
+      return b.sharedPointer(swizzled(address));
     }
-    Value column = type.getTransposed() ? at[at.size() - 2] : at.back();
-    Value bytes = b.mulConstant(b.remConstant(column, layout.panelColumns),
+    // The swizzle looks at bits below this, so that what is added above them
+    // may be added afterwards, where the instruction holds it.
+    int64_t far =
+        layout.swizzleBytes ? bytes / kPatternBytes * kPatternBytes : bytes;
+    Value &near = swizzledStarts[bytes - far];
+    if (!near) {
+      near = swizzled(b.addConstant(start, bytes - far));
+    }
+    return b.sharedPointer(b.addConstant(near, far));
+  }
+
+private:
+  /// Bytes after which every swizzle repeats (PTX ISA 5.5.7).
+  static constexpr int64_t kPatternBytes = 1024;
+
+  /// The row and the column as they are stored.
+  template <typename T>
+  std::pair<T, T> getStored(SmallVector<T> at, T none) const {
+    T inner = at.back(), outer = at.size() > 1 ? at[at.size() - 2] : none;
+    return type.getTransposed() ? std::pair(inner, outer)
+                                : std::pair(outer, inner);
+  }
+
+  Value getBytes(Value atRow, Value atColumn) {
+    Value bytes = b.mulConstant(b.remConstant(atColumn, layout.panelColumns),
                                 layout.elementBytes);
     if (layout.numPanels > 1) {
-      Value panel = b.divConstant(column, layout.panelColumns);
+      Value panel = b.divConstant(atColumn, layout.panelColumns);
       bytes = b.add(bytes, b.mulConstant(panel, layout.panelStrideBytes));
     }
-    if (at.size() > 1) {
-      Value row = type.getTransposed() ? at.back() : at[at.size() - 2];
-      bytes = b.add(bytes, b.mulConstant(row, layout.rowPitchBytes));
-    }
-    Value address = b.add(base, bytes);
-    return layout.swizzleBytes ? swizzled(address) : address;
+    return atRow ? b.add(bytes, b.mulConstant(atRow, layout.rowPitchBytes))
+                 : bytes;
   }
 
   /// The swizzle looks at address bits, so it is applied to the address.
   Value swizzled(Value address) {
+    if (layout.swizzleBytes == 0) {
+      return address;
+    }
     Value bits = b.create<arith::ShRUIOp>(address, b.i32(3));
     int64_t mask = layout.swizzleBytes - 16;
     Value flip = b.create<arith::AndIOp>(bits, b.i32(mask));
     return b.create<arith::XOrIOp>(address, flip);
   }
 
-private:
   LoweringBuilder &b;
   MemDescType type;
   const SharedLayout &layout;
-  Value base;
+  int64_t withinPanel;
+  Value row, column, start;
+  llvm::SmallDenseMap<int64_t, Value> swizzledStarts;
 };
 } // namespace
 
-static SmallVector<Value> threadCoordinates(LoweringBuilder &b,
-                                            RankedTensorType tile,
-                                            const TaskThreads &task) {
-  SmallVector<Value> coordinates;
+static unsigned getContiguousDim(MemDescType type) {
+  return type.getTransposed() ? type.getRank() - 2 : type.getRank() - 1;
+}
+
+static ElementAddress makeAddress(LoweringBuilder &b, MemDescType type,
+                                  const SharedLayout &layout, Value base,
+                                  RankedTensorType tile,
+                                  const TaskThreads &task) {
+  LayoutAttr registers = getLayout(tile);
+  SmallVector<Value> thread;
   for (int64_t dim = 0; dim < tile.getRank(); ++dim) {
-    coordinates.push_back(threadCoordinate(b, getLayout(tile), task, dim));
+    thread.push_back(threadCoordinate(b, registers, task, dim));
   }
-  return coordinates;
+  int64_t withinPanel = 0;
+  for (int64_t i = 0; i < registers.getNumThreads(); ++i) {
+    int64_t column =
+        getThreadOffset(registers, tile.getRank(), i)[getContiguousDim(type)];
+    withinPanel = std::max(withinPanel, column % layout.panelColumns);
+  }
+  return ElementAddress(b, type, layout, base, thread, withinPanel);
+}
+
+/// How many registers one after the other hold elements side by side in the
+/// buffer, for every thread, so that one access of up to 16 bytes moves them.
+static int64_t getVectorLength(MemDescType type, RankedTensorType tile,
+                               const SharedLayout &layout) {
+  unsigned dim = getContiguousDim(type);
+  LayoutAttr registers = getLayout(tile);
+  if (registers.getRegisters().empty()) {
+    return 1;
+  }
+  LayoutMode first = registers.getRegisters().front();
+  if (first.dim != dim || first.stride != 1) {
+    return 1;
+  }
+  int64_t length = std::gcd(first.count, 16 / layout.elementBytes);
+  for (ArrayRef<LayoutMode> modes :
+       {registers.getThreads(), registers.getRegisters().drop_front()}) {
+    for (const LayoutMode &mode : modes) {
+      if (mode.dim == dim && mode.count > 1) {
+        length = std::gcd(length, mode.stride);
+      }
+    }
+  }
+  return length;
 }
 
 //===----------------------------------------------------------------------===//
@@ -155,13 +232,26 @@ struct LocalLoadLowering
     if (failed(layout)) {
       return failure();
     }
-    ElementAddress address(b, buffer, *layout, adaptor.getSource().front());
-    SmallVector<Value> thread = threadCoordinates(b, tile, task), scalars;
-    int64_t registers = getLayout(tile).getNumRegisters();
-    for (int64_t i = 0; i < registers; ++i) {
-      Value pointer = b.sharedPointer(address.get(
-          thread, getRegisterOffset(getLayout(tile), tile.getRank(), i)));
-      scalars.push_back(b.create<LLVM::LoadOp>(tile.getElementType(), pointer));
+    ElementAddress address = makeAddress(
+        b, buffer, *layout, adaptor.getSource().front(), tile, task);
+    int64_t length = getVectorLength(buffer, tile, *layout);
+    Type element = tile.getElementType();
+    SmallVector<Value> scalars;
+    for (int64_t i = 0, end = getLayout(tile).getNumRegisters(); i < end;
+         i += length) {
+      Value pointer =
+          address.get(getRegisterOffset(getLayout(tile), tile.getRank(), i));
+      if (length == 1) {
+        scalars.push_back(b.create<LLVM::LoadOp>(element, pointer));
+        continue;
+      }
+      Value vector =
+          b.create<LLVM::LoadOp>(VectorType::get(length, element), pointer,
+                                 /*alignment=*/length * layout->elementBytes);
+      for (int64_t lane = 0; lane < length; ++lane) {
+        scalars.push_back(
+            b.create<LLVM::ExtractElementOp>(vector, b.i32(lane)));
+      }
     }
     return packTile(b, tile, scalars);
   }
@@ -180,62 +270,91 @@ struct LocalStoreLowering
     if (failed(layout)) {
       return failure();
     }
-    ElementAddress address(b, buffer, *layout,
-                           adaptor.getDestination().front());
-    if (canStoreMatrices(buffer, tile, *layout, task)) {
-      storeMatrices(b, tile, task, address, adaptor.getTile());
+    Value base = adaptor.getDestination().front();
+    if (canStoreMatrices(tile, *layout, task)) {
+      storeMatrices(b, buffer, *layout, base, tile, task, adaptor.getTile());
     } else {
-      storeElements(b, tile, task, address, adaptor.getTile());
+      storeElements(b, buffer, *layout, base, tile, task, adaptor.getTile());
     }
     return SmallVector<Value>();
   }
 
 private:
   /// `stmatrix` stores 8x8 matrices that lie in registers as in accumulators.
-  static bool canStoreMatrices(MemDescType buffer, RankedTensorType tile,
+  static bool canStoreMatrices(RankedTensorType tile,
                                const SharedLayout &layout,
                                const TaskThreads &task) {
-    return isPacked(tile) && tile.getRank() == 2 && !buffer.getTransposed() &&
-           layout.swizzleBytes >= 32 && tile.getDimSize(1) % 16 == 0 &&
-           task.threadsPerReplica % 128 == 0 &&
+    return isPacked(tile) && tile.getRank() == 2 && layout.swizzleBytes >= 32 &&
+           tile.getDimSize(1) % 16 == 0 && task.threadsPerReplica % 128 == 0 &&
            tile.getDimSize(0) == task.threadsPerReplica / 2 &&
            getLayout(tile) == getAccumulatorLayout(tile.getContext(),
                                                    tile.getShape(),
                                                    task.threadsPerReplica);
   }
 
-  /// Four matrices at a time: lane l gives the address of row l mod 8 of
-  /// matrix l div 8; the matrices are 16 rows by 16 columns, rows fastest.
-  static void storeMatrices(LoweringBuilder &b, RankedTensorType tile,
-                            const TaskThreads &task, ElementAddress &address,
+  /// Four matrices at a time: 16 rows by 16 columns of the tile, rows fastest.
+  /// Lane l gives the address of line l mod 8 of matrix l div 8. Lines are the
+  /// matrix's rows, or its columns where these are contiguous in memory.
+  static void storeMatrices(LoweringBuilder &b, MemDescType buffer,
+                            const SharedLayout &layout, Value base,
+                            RankedTensorType tile, const TaskThreads &task,
                             ValueRange registers) {
     Value thread = b.threadInTask(task);
-    Value lane = b.remConstant(thread, 32), warp = b.divConstant(thread, 32);
-    Value row = b.add(b.mulConstant(warp, 16), b.remConstant(lane, 16));
-    Value column = b.mulConstant(b.divConstant(lane, 16), 8);
+    Value lane = b.remConstant(thread, 32);
+    Value firstRow = b.mulConstant(b.divConstant(thread, 32), 16);
+    Value line = b.remConstant(lane, 8);
+    Value rowHalf = b.mulConstant(b.remConstant(b.divConstant(lane, 8), 2), 8);
+    Value columnHalf = b.mulConstant(b.divConstant(lane, 16), 8);
+    bool transposed = buffer.getTransposed();
+    Value row = b.add(firstRow, rowHalf), column = columnHalf;
+    (transposed ? column : row) = b.add(transposed ? column : row, line);
+    // Halves along the contiguous dimension begin 8 elements apart.
+    ElementAddress address(b, buffer, layout, base, {row, column},
+                           getLastBegin(buffer, layout, tile));
+    MLIRContext *context = b.builder.getContext();
     Type i32 = b.builder.getI32Type();
     for (int64_t group = 0; group < tile.getDimSize(1) / 16; ++group) {
-      Value pointer =
-          b.sharedPointer(address.get({row, column}, {0, group * 16}));
       SmallVector<Value> matrices;
       for (Value pair : registers.slice(group * 4, 4)) {
         matrices.push_back(b.create<LLVM::BitcastOp>(i32, pair));
       }
-      MLIRContext *context = b.builder.getContext();
-      b.create<NVVM::StMatrixOp>(pointer, matrices, NVVM::MMALayout::row,
+      b.create<NVVM::StMatrixOp>(address.get({0, group * 16}), matrices,
+                                 transposed ? NVVM::MMALayout::col
+                                            : NVVM::MMALayout::row,
                                  NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
                                  NVVM::LdStMatrixEltType::B16);
     }
   }
 
-  static void storeElements(LoweringBuilder &b, RankedTensorType tile,
-                            const TaskThreads &task, ElementAddress &address,
+  /// The largest column of a panel that a lane's first line begins at.
+  static int64_t getLastBegin(MemDescType buffer, const SharedLayout &layout,
+                              RankedTensorType tile) {
+    int64_t begins = buffer.getTransposed() ? tile.getDimSize(0) : 16;
+    return std::min(begins, layout.panelColumns) - 8;
+  }
+
+  static void storeElements(LoweringBuilder &b, MemDescType buffer,
+                            const SharedLayout &layout, Value base,
+                            RankedTensorType tile, const TaskThreads &task,
                             ValueRange registers) {
-    SmallVector<Value> thread = threadCoordinates(b, tile, task);
-    for (auto [i, scalar] : llvm::enumerate(unpackTile(b, tile, registers))) {
-      Value pointer = b.sharedPointer(address.get(
-          thread, getRegisterOffset(getLayout(tile), tile.getRank(), i)));
-      b.create<LLVM::StoreOp>(scalar, pointer);
+    ElementAddress address = makeAddress(b, buffer, layout, base, tile, task);
+    int64_t length = getVectorLength(buffer, tile, layout);
+    SmallVector<Value> scalars = unpackTile(b, tile, registers);
+    for (size_t i = 0; i < scalars.size(); i += length) {
+      Value pointer =
+          address.get(getRegisterOffset(getLayout(tile), tile.getRank(), i));
+      if (length == 1) {
+        b.create<LLVM::StoreOp>(scalars[i], pointer);
+        continue;
+      }
+      Value vector = b.create<LLVM::UndefOp>(
+          VectorType::get(length, tile.getElementType()));
+      for (int64_t lane = 0; lane < length; ++lane) {
+        vector = b.create<LLVM::InsertElementOp>(vector, scalars[i + lane],
+                                                 b.i32(lane));
+      }
+      b.create<LLVM::StoreOp>(vector, pointer,
+                              /*alignment=*/length * layout.elementBytes);
     }
   }
 };

@@ -34,7 +34,9 @@ static LogicalResult lowerOps(KernelOp kernel) {
   populateBarrierToNVVMPatterns(converter, patterns);
   populateTMAToNVVMPatterns(converter, patterns);
   populateMMAToNVVMPatterns(converter, patterns);
+  populateTensorMemoryToNVVMPatterns(converter, patterns);
   populateTileToNVVMPatterns(converter, patterns);
+  populateClusterToNVVMPatterns(converter, patterns);
   populateElementwiseToNVVMPatterns(converter, patterns);
 
   ConversionTarget target(*kernel.getContext());
@@ -64,6 +66,7 @@ struct ConvertTLXToNVVM
       }
       prepareBarriers(kernel);
       prepareDots(kernel);
+      prepareTensorMemory(kernel);
       if (failed(lowerOps(kernel)) || failed(lowerKernelToLLVM(kernel))) {
         return signalPassFailure();
       }

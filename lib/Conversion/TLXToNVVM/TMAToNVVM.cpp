@@ -65,6 +65,10 @@ struct LoadLowering : public TaskLoweringPattern<AsyncDescriptorLoadOp> {
       return failure();
     }
     Value barrier = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
+    Value mask = adaptor.getMulticast();
+    if (mask) {
+      mask = b.create<arith::TruncIOp>(b.builder.getI16Type(), mask);
+    }
     b.guarded(b.isLeader(task), [&] {
       // shared::cluster with the CTA's own address: the form that every
       // version of PTX for sm_90 has.
@@ -73,8 +77,8 @@ struct LoadLowering : public TaskLoweringPattern<AsyncDescriptorLoadOp> {
           pointer, b.sharedPointer(adaptor.getDestination()));
       b.create<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(
           destination, adaptor.getMap(), *coordinates, b.sharedPointer(barrier),
-          /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
-          /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
+          /*im2colOffsets=*/ValueRange(), mask, /*l2CacheHint=*/Value(),
+          NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
           NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
     });
     return SmallVector<Value>();

@@ -458,6 +458,22 @@ private:
   }
 };
 
+struct VoteAnyLowering
+    : public LoweringPattern<VoteAnyOp, TileAdaptor<VoteAnyOp>> {
+  using LoweringPattern::LoweringPattern;
+
+  Replacement lower(VoteAnyOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
+    ValueRange bits = adaptor.getSource();
+    Value any = bits.front();
+    for (Value bit : bits.drop_front()) {
+      any = b.create<arith::OrIOp>(any, bit);
+    }
+    return SmallVector<Value>{b.create<NVVM::VoteSyncOp>(
+        b.builder.getI1Type(), b.i32(-1), any, NVVM::VoteSyncKind::any)};
+  }
+};
+
 struct InMaskedTailLowering : public LoweringPattern<InMaskedTailOp> {
   using LoweringPattern::LoweringPattern;
 
@@ -474,6 +490,6 @@ void tlx::populateTileToNVVMPatterns(const TLXTypeConverter &converter,
   patterns.add<ReduceLowering, PartialReduceLowering, ExpandDimsLowering,
                BroadcastLowering, SplatLowering, IotaLowering,
                PrefixMaskLowering, ConvertLayoutLowering, GlobalLoadLowering,
-               GlobalStoreLowering, InMaskedTailLowering>(
+               GlobalStoreLowering, InMaskedTailLowering, VoteAnyLowering>(
       converter, patterns.getContext());
 }

@@ -34,7 +34,7 @@ tlx.kernel @views(%i: i32, %p: !tlx.ptr<bf16>) {
 // CHECK-NEXT:    %[[FLIP:.+]] = arith.andi %[[BITS]], %[[C112]]
 // CHECK-NEXT:    %[[AT:.+]] = arith.xori %[[ADDRESS]], %[[FLIP]]
 // CHECK-NEXT:    %[[POINTER:.+]] = llvm.inttoptr %[[AT]] : i32 to !llvm.ptr<3>
-// CHECK-NEXT:    llvm.load %[[POINTER]] : !llvm.ptr<3> -> bf16
+// CHECK-NEXT:    llvm.load %[[POINTER]] {alignment = 16 : i64} : !llvm.ptr<3> -> vector<8xbf16>
 // CHECK-NOT:     nvvm.stmatrix
 tlx.kernel @swizzled_load() {
   %b = tlx.local_alloc at 0 : !tlx.memdesc<[8, 64], bf16>
@@ -76,6 +76,59 @@ tlx.kernel @matrices() {
       %x = arith.truncf %done : tensor<64x64xf32> to tensor<64x64xbf16>
       tlx.local_store %x, %a : tensor<64x64xbf16>, !tlx.memdesc<[64, 64], bf16>
       tlx.fence_async_shared
+    }
+  }
+}
+
+// Into a transposed view, .trans makes the columns of a matrix its lines.
+// CHECK-LABEL: llvm.func @transposed_matrices(
+// CHECK-COUNT-4: nvvm.stmatrix %{{.+}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<col>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>}
+// CHECK-NOT:     nvvm.stmatrix
+tlx.kernel @transposed_matrices() {
+  %a = tlx.local_alloc at 0 : !tlx.memdesc<[64, 64], bf16>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      %s = tlx.async_dot %a, %a : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xf32>
+      %done = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+      %x = arith.truncf %done : tensor<64x64xf32> to tensor<64x64xbf16>
+      %t = tlx.local_trans %a : !tlx.memdesc<[64, 64], bf16> -> !tlx.memdesc<[64, 64], bf16, transposed>
+      tlx.local_store %x, %t : tensor<64x64xbf16>, !tlx.memdesc<[64, 64], bf16, transposed>
+    }
+  }
+}
+
+// An accumulator in a transposed buffer: one address for each line of eight rows
+// and each half, and constants for the rest.
+// CHECK-LABEL: llvm.func @transposed_accumulator(
+// CHECK-COUNT-4: arith.xori
+// CHECK-NOT:     arith.xori
+// CHECK:         llvm.return
+tlx.kernel @transposed_accumulator() {
+  %a = tlx.local_alloc at 0 : !tlx.memdesc<[64, 64], bf16>
+  %b = tlx.local_alloc at 8192 : !tlx.memdesc<[64, 64], f32>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      %s = tlx.async_dot %a, %a : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xf32>
+      %done = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+      %t = tlx.local_trans %b : !tlx.memdesc<[64, 64], f32> -> !tlx.memdesc<[64, 64], f32, transposed>
+      tlx.local_store %done, %t : tensor<64x64xf32>, !tlx.memdesc<[64, 64], f32, transposed>
+    }
+  }
+}
+
+// Elements side by side move in vectors of up to 16 bytes.
+// CHECK-LABEL: llvm.func @vectors(
+// CHECK-COUNT-4: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK-NOT:     llvm.load
+// CHECK-COUNT-4: llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
+// CHECK-NOT:     llvm.store
+// CHECK:         llvm.return
+tlx.kernel @vectors() {
+  %b = tlx.local_alloc at 0 : !tlx.memdesc<[16, 32], f32>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      %x = tlx.local_load %b : !tlx.memdesc<[16, 32], f32> -> tensor<16x32xf32>
+      tlx.local_store %x, %b : tensor<16x32xf32>, !tlx.memdesc<[16, 32], f32>
     }
   }
 }

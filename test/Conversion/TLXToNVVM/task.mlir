@@ -110,3 +110,30 @@ tlx.kernel @arguments(%map: !tlx.tensormap<[64, 1, 128], bf16, ragged>, %p: !tlx
     }
   }
 }
+
+// Tasks of a few warps with one budget share a warpgroup, whose registers change
+// once.
+// CHECK-LABEL: llvm.func @shared_warpgroup(
+// CHECK-SAME:    nvvm.reqntid = array<i32: 384>
+tlx.kernel @shared_warpgroup(%p: !tlx.ptr<i32>, %n: i32) {
+  tlx.async_tasks {
+    // CHECK: nvvm.setmaxregister {{ ?}}decrease 24
+    // CHECK-NOT: nvvm.setmaxregister
+    // CHECK: arith.cmpi ult
+    tlx.async_task @load warps(1) registers(24) {
+      // CHECK: nvvm.bar.warp.sync
+      tlx.task_barrier
+    }
+    // CHECK: else
+    // CHECK-NOT: nvvm.setmaxregister
+    tlx.async_task @store warps(1) registers(24) replicate(2) {
+      // CHECK: llvm.store
+      %id = tlx.async_task_replica_id : i32
+      tlx.global_store %id, %p[%n] : i32, !tlx.ptr<i32>, i32
+    }
+    // CHECK: else
+    // CHECK: nvvm.setmaxregister {{ ?}}increase 240
+    tlx.async_task @compute warps(4) registers(240) replicate(2) {
+    }
+  }
+}

@@ -96,7 +96,7 @@ func.func @f(%a: !a) {
 !a = !tlx.memdesc<[64, 64], bf16>
 func.func @f(%a: !a, %c: tensor<1xf32>) {
   // expected-error@+1 {{expected C to be of the result's type 'tensor<64x64xf32>', but got 'tensor<1xf32>'}}
-  %s = "tlx.async_dot"(%a, %a, %c) : (!a, !a, tensor<1xf32>) -> !tlx.pending<tensor<64x64xf32>>
+  %s = "tlx.async_dot"(%a, %a, %c) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> : (!a, !a, tensor<1xf32>) -> !tlx.pending<tensor<64x64xf32>>
   return
 }
 

@@ -35,7 +35,7 @@ tlx.kernel @k(%a: i1) {
 
 // -----
 
-// expected-error@+1 {{expected a cluster of 1 to 8 CTAs (the portable limit), but got 16}}
+// expected-error@+1 {{expected a cluster of 1, 2, 4 or 8 CTAs (the portable limit), but got 16}}
 tlx.kernel @k() cluster(16) {
 }
 

@@ -13,6 +13,8 @@
 int main(void) {
   jfaAttentionForwardDescription description;
   jfaAttentionForwardPlan *plan = NULL;
+  jfaAttentionBackwardDescription backward;
+  jfaAttentionBackwardPlan *backward_plan = NULL;
   jfaError error;
   memset(&description, 0, sizeof(description));
   description.struct_size = sizeof(description);
@@ -22,5 +24,13 @@ int main(void) {
     return 1;
   }
   printf("%s: %s\n", error.argument, error.message);
+  memset(&backward, 0, sizeof(backward));
+  backward.struct_size = sizeof(backward);
+  backward.forward = description;
+  backward.deterministic = 1;
+  if (jfaAttentionBackwardPlanCreate(&backward, 0, &backward_plan, &error) ==
+      JFA_STATUS_SUCCESS) {
+    return 1;
+  }
   return 0;
 }

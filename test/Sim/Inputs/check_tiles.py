@@ -44,7 +44,11 @@ def main(path):
     check("convert_layout", y[640:704], [float(i) for i in range(64)])
     check("masked global_load", y[768:896],
           [value(*at) if mask else -1 for at, mask in zip(places, below)])
-    check("local_slice", y[896:], [value(row + 8, c) for row, c in places])
+    check("local_slice", y[896:1024], [value(row + 8, c) for row, c in places])
+    check("transposed local_store", y[1024:1152],
+          [8.0 * column + row for row, column in places])
+    check("transposed local_load", y[1152:],
+          [value(row, column) for column in range(16) for row in range(8)])
 
 
 if __name__ == "__main__":

@@ -93,6 +93,58 @@ TEST(SimAttention, OneCtaTakesTilesInOrder) {
             (std::vector<int64_t>{0, 3}));
 }
 
+namespace {
+/// A kernel with arguments of these names; the short ones are tensor maps.
+Program makeBackward(const std::vector<const char *> &names) {
+  Program program;
+  for (const char *name : names) {
+    Argument argument;
+    argument.name = name;
+    bool isTensor = argument.name.size() <= 2 || argument.name == "dq_acc";
+    argument.kind = isTensor ? ArgumentKind::TensorMap : ArgumentKind::Scalar;
+    argument.element = ElementKind::BF16;
+    argument.box = {argument.name == "q" ? 64 : 128, 1, 64};
+    program.arguments.push_back(argument);
+  }
+  return program;
+}
+} // namespace
+
+TEST(SimAttention, TellsTheBackwardsKernels) {
+  auto getPart = [](const std::vector<const char *> &names) {
+    return getAttentionPart(makeBackward(names));
+  };
+  EXPECT_EQ(getPart({"q", "k", "v", "o"}), AttentionPart::Forward);
+  EXPECT_EQ(getPart({"o", "do", "dq_acc"}), AttentionPart::BackwardPre);
+  EXPECT_EQ(getPart({"q", "k", "dk", "dq_acc", "heads_per_group"}),
+            AttentionPart::Backward);
+  EXPECT_EQ(getPart({"q", "k", "dk", "dq_acc"}),
+            AttentionPart::BackwardQuery);
+  EXPECT_EQ(getPart({"dq_acc", "dq"}), AttentionPart::BackwardPost);
+  EXPECT_EQ(getPart({"x", "y"}), std::nullopt);
+}
+
+TEST(SimAttention, KeysAreDealtForTheBackward) {
+  AttentionProblem problem;
+  problem.kLengths = {300, 0, 5};
+  problem.qLengths = {64, 70, 0};
+  problem.heads = 4;
+  problem.kvHeads = 2;
+  problem.values = false;
+  Bound bound;
+  bound.error = bound.attention.bind(
+      problem, makeBackward({"q", "k", "dk", "dq_acc", "heads_per_group"}),
+      bound.arrays, bound.arguments);
+  ASSERT_EQ(bound.error, "");
+  // Three tiles of the first sequence and one of the last, of each head of keys.
+  EXPECT_EQ(bound.arrays[Attention::kItems].shape[0], 4 * (2 * 4 + 1));
+  EXPECT_EQ(bound.arrays[Attention::kDQSums].shape, (Shape{134, 4, 64}));
+  // 134 rows of queries in units of 128, and a unit for each sequence.
+  EXPECT_EQ(bound.arrays[Attention::kDelta].shape, (Shape{4, 512}));
+  EXPECT_EQ(bound.attention.paddedStarts, (std::vector<int64_t>{0, 128, 384}));
+  EXPECT_TRUE(bound.arrays[Attention::kDQSums].isComplete);
+}
+
 TEST(SimAttention, RefusesHeadsThatDoNotDivide) {
   AttentionProblem problem;
   problem.heads = 3;

@@ -29,6 +29,8 @@ COMPILED = [
      {"BLOCK_M": "192", "LOAD_REGISTERS": "32", "SOFTMAX_REGISTERS": "160"}),
     ("keys of a step", "BLOCK_N=64", {"BLOCK_N": "64"}),
     ("keys of a step", "BLOCK_N=96", {"BLOCK_N": "96"}),
+    ("depth of the dO ring", "DO_STAGES=1", {"DO_STAGES": "1"}),
+    ("buffers of dS", "DS_STAGES=1", {"DS_STAGES": "1"}),
     ("register budgets", "64/208 registers",
      {"LOAD_REGISTERS": "64", "SOFTMAX_REGISTERS": "208"}),
 ]

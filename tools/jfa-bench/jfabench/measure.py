@@ -12,14 +12,13 @@ import torch
 
 import jfa
 
-from .inputs import Inputs
 from .levers import WORK_ORDERS
-from .peers import ours
+from .sides import FORWARD
 from .timing import gpu_timer, measure
 from .variants import shapes_of
 
 
-def prepare(inputs, variants, folder):
+def prepare(inputs, variants, folder, ours):
     """Calls of those variants that run and are right, and why others are not."""
     calls, refused, allowed = {}, {}, None
     for variant in variants:
@@ -45,14 +44,16 @@ def prepare(inputs, variants, folder):
     return calls, refused
 
 
-def measure_sets(sets, shapes, folder, rounds, rep):
+def measure_sets(sets, shapes, folder, rounds, rep, side=FORWARD):
     """Timings by line, shape and variant, and refusals by line and variant."""
+    on_gpu = side.load()
     timer = gpu_timer(rep)
     timings, refused = {}, {}
     for each in sets:
         timings[str(each.line)], refused[str(each.line)] = {}, {}
         for shape in shapes_of(each, shapes):
-            calls, wrong = prepare(Inputs(shape), each.variants, folder)
+            calls, wrong = prepare(on_gpu.Inputs(shape), each.variants, folder,
+                                   on_gpu.ours)
             refused[str(each.line)].update(wrong)
             timings[str(each.line)][shape.name] = measure(calls, rounds, timer)
     return {"timings": timings, "refused": refused}

@@ -6,7 +6,8 @@
 # ===---------------------------------------------------------------------=== #
 """Our kernel and its peers. Each peer is a function of the inputs that returns a
 call to time and a function that makes `[rows, H, D]` of the call's result; it
-raises Unsuitable where it does not apply."""
+raises Unsuitable where it does not apply. A call may say what its output
+depends on, as `leaves`; by default these are the inputs' q, k and v."""
 
 import torch
 import torch.nn.functional as F
@@ -19,16 +20,38 @@ class Unsuitable(Exception):
     pass
 
 
+def arguments(inputs):
+    """q, k and v in the shapes that our plans take, and their offsets."""
+    s = inputs.shape
+    tensors = inputs.q, inputs.k, inputs.v
+    if s.mode == "dense":
+        return [x.view(len(s.q_len), -1, *x.shape[1:]) for x in tensors], {}
+    offsets = {"k_offsets": inputs.k_offsets}
+    if s.mode == "jagged":
+        offsets["q_offsets"] = inputs.q_offsets
+    return tensors, offsets
+
+
+def _block(inputs):
+    q, k, v = inputs.q, inputs.k, inputs.v
+    plan = jfa.BlockAttentionForwardPlan(
+        q, k, v, inputs.offsets(inputs.shape.sequences))
+    o = torch.empty_like(q)
+    launch = plan.bind(q, k, v, o)
+
+    def call():
+        launch()
+        return o
+
+    call.facts = plan.facts()
+    return call, lambda out: out
+
+
 def ours(inputs, work_order=0):
     s = inputs.shape
-    q, k, v = inputs.q, inputs.k, inputs.v
-    offsets = {}
-    if s.mode == "dense":
-        q, k, v = (x.view(len(s.q_len), -1, *x.shape[1:]) for x in (q, k, v))
-    else:
-        offsets["k_offsets"] = inputs.k_offsets
-        if s.mode == "jagged":
-            offsets["q_offsets"] = inputs.q_offsets
+    if s.mode == "block":
+        return _block(inputs)
+    (q, k, v), offsets = arguments(inputs)
     plan = jfa.AttentionForwardPlan(q, k, v, causal=s.causal,
                                     work_order=work_order, **offsets)
     o, lse = plan.make_outputs()
@@ -62,7 +85,8 @@ def cudnn(inputs):
 
 
 def fa2(inputs):
-    """FlashAttention 2 as torch has it: dense or varlen."""
+    """FlashAttention 2 as torch has it: dense or varlen. For block attention each
+    block is a sequence, the cheapest that it can do."""
     s = inputs.shape
     if s.mode == "dense":
         return _dense(inputs, SDPBackend.FLASH_ATTENTION)
@@ -92,7 +116,18 @@ def cudnn_padded(inputs):
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
             return F.scaled_dot_product_attention(q, k, v)
 
+    call.leaves = (q, k, v)
     return call, None
+
+
+def copy(inputs):
+    """For block attention: a copy that moves as many bytes."""
+    if not inputs.shape.bytes:
+        raise Unsuitable
+    source = torch.empty(inputs.shape.bytes // 2, dtype=torch.uint8,
+                         device=inputs.q.device)
+    target = torch.empty_like(source)
+    return lambda: target.copy_(source), None
 
 
 def flex(inputs):
@@ -100,7 +135,7 @@ def flex(inputs):
     from torch.nn.attention.flex_attention import (create_block_mask,
                                                    flex_attention)
     s = inputs.shape
-    if s.mode == "broadcast":
+    if s.mode in ("broadcast", "block"):
         raise Unsuitable
     compiled = torch.compile(flex_attention, dynamic=False)
     if s.mode == "dense":
@@ -130,4 +165,5 @@ PEERS = {
     "fa2": fa2,
     "cudnn padded": cudnn_padded,
     "flex": flex,
+    "copy": copy,
 }

@@ -97,6 +97,7 @@ def draw(shapes):
         'font-family="sans-serif" font-size="12">',
         "<style>.small{font-size:10px}</style>",
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-        text_at(LABEL, 20, f"Attention forward, TFLOP/s ({machine})",
+        text_at(LABEL, 20, f"Attention {any_row.get('direction', 'forward')}, "
+                f"TFLOP/s ({machine})",
                 'font-weight="bold"'),
         *body, "</svg>", ""])

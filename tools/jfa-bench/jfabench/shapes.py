@@ -14,7 +14,7 @@ class Shape:
     """One workload. `q_len` and `k_len` are the sequences' lengths."""
 
     name: str
-    mode: str  # dense, jagged or broadcast
+    mode: str  # dense, jagged, broadcast or block
     q_len: list
     k_len: list
     heads: int
@@ -22,6 +22,8 @@ class Shape:
     causal: bool
     # Of a skewed shape: one of equal lengths that takes as many FLOPs.
     twin: "Shape" = None
+    # Of block attention: the sequences, of which the lengths above are the blocks.
+    sequences: list = None
 
     @property
     def problem(self):
@@ -38,6 +40,13 @@ class Shape:
         pairs = sum(q * k for q, k in zip(self.q_len, self.k_len))
         full = 4.0 * self.head_dim * self.heads * pairs
         return full / 2 if self.causal else full
+
+    @property
+    def bytes(self):
+        """What block attention has to move, with 16-bit elements: q, k, v and o
+        once. Memory does not bound the others."""
+        return 4 * 2 * sum(self.q_len) * self.heads * self.head_dim \
+            if self.mode == "block" else None
 
 
 def user_histories(count, longest, mean_fraction, seed=1):
@@ -68,6 +77,27 @@ def skewed_shapes():
                       lengths, 4, 128, False)
         result.append(replace(shape, twin=equal_twin(shape)))
     return result
+
+
+def block_shape(what, sequences, heads, dim):
+    blocks = [min(64, length - row) for length in sequences
+              for row in range(0, length, 64)]
+    name = f"block {what} T{sum(sequences)} H{heads} D{dim}"
+    return Shape(name, "block", blocks, blocks, heads, dim, False,
+                 sequences=sequences)
+
+
+def block_shapes():
+    """Block attention, which memory bounds."""
+    users = user_histories(1152, 4096, 0.3)
+    return [
+        block_shape("n1152 max4096", users, 4, 128),
+        block_shape("n1152 max4096", users, 4, 64),
+        block_shape("n1152 max4096", users, 8, 64),
+        block_shape("n576 max4096", users[:576], 8, 128),
+        block_shape("n16384 of 64", [64] * 16384, 4, 128),
+        block_shape("one", [1000000], 4, 128),
+    ]
 
 
 def tuning_shapes():

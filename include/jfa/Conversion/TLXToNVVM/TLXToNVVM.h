@@ -50,6 +50,10 @@ void prepareBarriers(KernelOp kernel);
 /// Names, at each wait, the tiles whose registers the products still read.
 void prepareDots(KernelOp kernel);
 
+/// Allocates tensor memory at the beginning of a kernel that has buffers there,
+/// and turns these into addresses.
+void prepareTensorMemory(KernelOp kernel);
+
 void populateTaskToNVVMPatterns(const TLXTypeConverter &converter,
                                 RewritePatternSet &patterns);
 void populateMemoryToNVVMPatterns(const TLXTypeConverter &converter,
@@ -60,8 +64,14 @@ void populateTMAToNVVMPatterns(const TLXTypeConverter &converter,
                                RewritePatternSet &patterns);
 void populateMMAToNVVMPatterns(const TLXTypeConverter &converter,
                                RewritePatternSet &patterns);
+/// Ops of the TensorMemory family, and those of the Memory and MMA families on
+/// buffers in tensor memory.
+void populateTensorMemoryToNVVMPatterns(const TLXTypeConverter &converter,
+                                        RewritePatternSet &patterns);
 void populateTileToNVVMPatterns(const TLXTypeConverter &converter,
                                 RewritePatternSet &patterns);
+void populateClusterToNVVMPatterns(const TLXTypeConverter &converter,
+                                   RewritePatternSet &patterns);
 /// Elementwise ops of other dialects (arith, math) on tiles.
 void populateElementwiseToNVVMPatterns(const TLXTypeConverter &converter,
                                        RewritePatternSet &patterns);

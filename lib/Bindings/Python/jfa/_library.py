@@ -98,6 +98,95 @@ class AttentionForwardBuffers(C.Structure):
     ]
 
 
+class AttentionBackwardDescription(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("forward", AttentionForwardDescription),
+        ("dout_row_stride", C.c_int64),
+        ("dout_head_stride", C.c_int64),
+        ("dq_row_stride", C.c_int64),
+        ("dq_head_stride", C.c_int64),
+        ("dk_row_stride", C.c_int64),
+        ("dk_head_stride", C.c_int64),
+        ("dv_row_stride", C.c_int64),
+        ("dv_head_stride", C.c_int64),
+        ("deterministic", C.c_int32),
+    ]
+
+
+class AttentionBackwardBuffers(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("forward", AttentionForwardBuffers),
+        ("dout", C.c_void_p),
+        ("dq", C.c_void_p),
+        ("dk", C.c_void_p),
+        ("dv", C.c_void_p),
+    ]
+
+
+class BlockAttentionForwardDescription(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("element_type", C.c_int32),
+        ("head_dim", C.c_int32),
+        ("num_query_heads", C.c_int32),
+        ("num_kv_heads", C.c_int32),
+        ("scale", C.c_double),
+        ("batch_size", C.c_int64),
+        ("offsets", C.c_void_p),
+        ("q_row_stride", C.c_int64),
+        ("q_head_stride", C.c_int64),
+        ("k_row_stride", C.c_int64),
+        ("k_head_stride", C.c_int64),
+        ("v_row_stride", C.c_int64),
+        ("v_head_stride", C.c_int64),
+        ("o_row_stride", C.c_int64),
+        ("o_head_stride", C.c_int64),
+    ]
+
+
+class BlockAttentionForwardBuffers(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("q", C.c_void_p),
+        ("k", C.c_void_p),
+        ("v", C.c_void_p),
+        ("o", C.c_void_p),
+    ]
+
+
+class BlockAttentionBackwardDescription(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("forward", BlockAttentionForwardDescription),
+        ("dout_row_stride", C.c_int64),
+        ("dout_head_stride", C.c_int64),
+        ("dq_row_stride", C.c_int64),
+        ("dq_head_stride", C.c_int64),
+        ("dk_row_stride", C.c_int64),
+        ("dk_head_stride", C.c_int64),
+        ("dv_row_stride", C.c_int64),
+        ("dv_head_stride", C.c_int64),
+        ("sincos_row_stride", C.c_int64),
+        ("rotary", C.c_int32),
+    ]
+
+
+class BlockAttentionBackwardBuffers(C.Structure):
+    _fields_ = [
+        ("struct_size", C.c_size_t),
+        ("q", C.c_void_p),
+        ("k", C.c_void_p),
+        ("v", C.c_void_p),
+        ("dout", C.c_void_p),
+        ("dq", C.c_void_p),
+        ("dk", C.c_void_p),
+        ("dv", C.c_void_p),
+        ("sincos", C.c_void_p),
+    ]
+
+
 class JFAError(RuntimeError):
     """A call that the runtime refused. `argument` is what it refused, by name,
     and `status` the name of its status."""
@@ -142,6 +231,90 @@ _FUNCTIONS = {
     "jfaAttentionForwardExecute": [
         C.c_void_p,
         C.POINTER(AttentionForwardBuffers),
+        C.c_void_p,
+        C.c_size_t,
+        C.c_void_p,
+    ],
+    "jfaAttentionBackwardPlanCreate": [
+        C.POINTER(AttentionBackwardDescription),
+        C.c_int32,
+        C.POINTER(C.c_void_p),
+    ],
+    "jfaAttentionBackwardPlanDestroy": [C.c_void_p],
+    "jfaAttentionBackwardPlanGetWorkspaceSize": [
+        C.c_void_p,
+        C.POINTER(C.c_size_t),
+    ],
+    "jfaAttentionBackwardPlanGetLaunchCount": [
+        C.c_void_p,
+        C.POINTER(C.c_int32),
+    ],
+    "jfaAttentionBackwardPlanGetFacts": [
+        C.c_void_p,
+        C.c_int32,
+        C.POINTER(KernelFacts),
+    ],
+    "jfaAttentionBackwardPlanInitializeWorkspace": [
+        C.c_void_p,
+        C.c_void_p,
+        C.c_size_t,
+        C.c_void_p,
+    ],
+    "jfaAttentionBackwardExecute": [
+        C.c_void_p,
+        C.POINTER(AttentionBackwardBuffers),
+        C.c_void_p,
+        C.c_size_t,
+        C.c_void_p,
+    ],
+    "jfaBlockAttentionForwardPlanCreate": [
+        C.POINTER(BlockAttentionForwardDescription),
+        C.c_int32,
+        C.POINTER(C.c_void_p),
+    ],
+    "jfaBlockAttentionForwardPlanGetWorkspaceSize": [
+        C.c_void_p,
+        C.POINTER(C.c_size_t),
+    ],
+    "jfaBlockAttentionForwardPlanGetFacts": [
+        C.c_void_p,
+        C.POINTER(KernelFacts),
+    ],
+    "jfaBlockAttentionForwardPlanInitializeWorkspace": [
+        C.c_void_p,
+        C.c_void_p,
+        C.c_size_t,
+        C.c_void_p,
+    ],
+    "jfaBlockAttentionForwardExecute": [
+        C.c_void_p,
+        C.POINTER(BlockAttentionForwardBuffers),
+        C.c_void_p,
+        C.c_size_t,
+        C.c_void_p,
+    ],
+    "jfaBlockAttentionBackwardPlanCreate": [
+        C.POINTER(BlockAttentionBackwardDescription),
+        C.c_int32,
+        C.POINTER(C.c_void_p),
+    ],
+    "jfaBlockAttentionBackwardPlanGetWorkspaceSize": [
+        C.c_void_p,
+        C.POINTER(C.c_size_t),
+    ],
+    "jfaBlockAttentionBackwardPlanGetFacts": [
+        C.c_void_p,
+        C.POINTER(KernelFacts),
+    ],
+    "jfaBlockAttentionBackwardPlanInitializeWorkspace": [
+        C.c_void_p,
+        C.c_void_p,
+        C.c_size_t,
+        C.c_void_p,
+    ],
+    "jfaBlockAttentionBackwardExecute": [
+        C.c_void_p,
+        C.POINTER(BlockAttentionBackwardBuffers),
         C.c_void_p,
         C.c_size_t,
         C.c_void_p,

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpVerification.h"
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
 #include "mlir/IR/Matchers.h"
@@ -18,9 +19,8 @@ using namespace mlir::jfa::tlx;
 /// The largest count of arrivals, and of bytes in flight (PTX ISA 9.7.13.15.2).
 static constexpr int64_t kMaxCount = (1 << 20) - 1;
 
-/// An index is needed exactly where there is more than one barrier.
-static LogicalResult verifyIndex(Operation *op, MBarrierType type,
-                                 Value index) {
+LogicalResult tlx::verifyBarrierIndex(Operation *op, MBarrierType type,
+                                      Value index) {
   std::optional<int64_t> count = type.getCount().getConstant();
   if (!index && (!count || *count != 1)) {
     return op->emitOpError("expected an index, since ")
@@ -59,7 +59,7 @@ void AllocBarriersOp::getBarrierUses(SmallVectorImpl<BarrierUse> &uses) {
 }
 
 LogicalResult BarrierExpectBytesOp::verify() {
-  if (failed(verifyIndex(*this, getBarrier().getType(), getIndex()))) {
+  if (failed(verifyBarrierIndex(*this, getBarrier().getType(), getIndex()))) {
     return failure();
   }
   if (getBuffers().empty() == !getBytesAttr()) {
@@ -105,7 +105,7 @@ LogicalResult BarrierWaitOp::verify() {
     return emitOpError("expected the phase to be 0 or 1, but got ")
            << phase.getSExtValue();
   }
-  return verifyIndex(*this, getBarrier().getType(), getIndex());
+  return verifyBarrierIndex(*this, getBarrier().getType(), getIndex());
 }
 
 void BarrierWaitOp::getBarrierUses(SmallVectorImpl<BarrierUse> &uses) {
@@ -113,7 +113,7 @@ void BarrierWaitOp::getBarrierUses(SmallVectorImpl<BarrierUse> &uses) {
 }
 
 LogicalResult BarrierArriveOp::verify() {
-  return verifyIndex(*this, getBarrier().getType(), getIndex());
+  return verifyBarrierIndex(*this, getBarrier().getType(), getIndex());
 }
 
 void BarrierArriveOp::getBarrierUses(SmallVectorImpl<BarrierUse> &uses) {

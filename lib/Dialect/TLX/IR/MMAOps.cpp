@@ -7,7 +7,7 @@
 
 #include "OpAssembly.h"
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
-#include "jfa/Dialect/TLX/IR/TLX.h"
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
 
 using namespace mlir;
 using namespace mlir::jfa;
@@ -18,11 +18,19 @@ using namespace mlir::jfa::tlx;
 //===----------------------------------------------------------------------===//
 
 ParseResult
-tlx::parsePendingType(OpAsmParser &parser, Type &result,
-                      std::optional<OpAsmParser::UnresolvedOperand> accumulator,
-                      Type &accumulatorType) {
+tlx::parseDotResult(OpAsmParser &parser, Type &result,
+                    std::optional<OpAsmParser::UnresolvedOperand> accumulator,
+                    Type &accumulatorType) {
+  if (accumulator && succeeded(parser.parseOptionalComma())) {
+    MemDescType buffer;
+    if (parser.parseType(buffer)) {
+      return failure();
+    }
+    accumulatorType = buffer;
+    return success();
+  }
   RankedTensorType tile;
-  if (parser.parseType(tile)) {
+  if (parser.parseArrow() || parser.parseType(tile)) {
     return failure();
   }
   result = PendingType::get(parser.getContext(), tile);
@@ -32,9 +40,13 @@ tlx::parsePendingType(OpAsmParser &parser, Type &result,
   return success();
 }
 
-void tlx::printPendingType(OpAsmPrinter &printer, Operation *, Type result,
-                           Value, Type) {
-  printer << cast<PendingType>(result).getTile();
+void tlx::printDotResult(OpAsmPrinter &printer, Operation *, Type result, Value,
+                         Type accumulatorType) {
+  if (result) {
+    printer << " -> " << cast<PendingType>(result).getTile();
+  } else {
+    printer << ", " << accumulatorType;
+  }
 }
 
 ParseResult tlx::parsePendingTypes(OpAsmParser &parser,
@@ -81,14 +93,19 @@ static Matrix matrixOf(Type type) {
 }
 
 static LogicalResult verifyExtent(AsyncDotOp op, ExprAttr extent,
-                                  StringRef name, int64_t step, int64_t last) {
+                                  StringRef name, int64_t step, int64_t last,
+                                  StringRef section) {
   std::optional<int64_t> value = extent.getConstant();
-  if (value && (*value % step != 0 || *value < step || *value > last)) {
-    return op.emitOpError("expected ")
-           << name << " to be a multiple of " << step << " from " << step
-           << " to " << last << " (PTX ISA 9.7.15.2), but got " << *value;
+  if (!value || (*value % step == 0 && *value >= step && *value <= last)) {
+    return success();
   }
-  return success();
+  InFlightDiagnostic diag = op.emitOpError("expected ") << name << " to be ";
+  if (step == last) {
+    diag << step;
+  } else {
+    diag << "a multiple of " << step << " from " << step << " to " << last;
+  }
+  return diag << " (PTX ISA " << section << "), but got " << *value;
 }
 
 /// Checks that the task is of whole warpgroups with 64 rows each.
@@ -118,9 +135,72 @@ static LogicalResult verifyTask(AsyncDotOp op, ExprAttr rows) {
   return success();
 }
 
+/// What a product is added to or replaces, and what it becomes.
+static Type getSumsType(AsyncDotOp op) {
+  return op.isInTensorMemory() ? op.getC().getType()
+                               : Type(op.getResult().getType().getTile());
+}
+
+/// Checks which operands and results the two forms have.
+static LogicalResult verifyForm(AsyncDotOp op) {
+  if (!op.isInTensorMemory()) {
+    if (!op.getResult()) {
+      return op.emitOpError(
+          "expected a result where the sums are in registers");
+    }
+    if (op.getAccumulate()) {
+      return op.emitOpError("expected 'accumulate' only with sums in tensor "
+                            "memory; in registers, C is what is added to");
+    }
+    for (Value factor : {op.getA(), Value(op.getB())}) {
+      if (isInTensorMemory(factor.getType())) {
+        return op.emitOpError("expected a factor in tensor memory only with "
+                              "sums in tensor memory, but got ")
+               << factor.getType();
+      }
+    }
+    return success();
+  }
+  if (op.getResult()) {
+    return op.emitOpError("expected no result where the sums are a buffer");
+  }
+  if (!isInTensorMemory(op.getC().getType())) {
+    return op.emitOpError("expected the sums in tensor memory or in registers, "
+                          "but got ")
+           << op.getC().getType();
+  }
+  if (isa<RankedTensorType>(op.getA().getType())) {
+    return op.emitOpError("expected A in shared or tensor memory where the "
+                          "sums are in tensor memory (PTX ISA 9.7.16.10), but "
+                          "got ")
+           << op.getA().getType();
+  }
+  if (isInTensorMemory(op.getB().getType())) {
+    return op.emitOpError("expected B in shared memory (PTX ISA 9.7.16.10), "
+                          "but got ")
+           << op.getB().getType();
+  }
+  return success();
+}
+
+/// Checks the extents, as far as they are known.
+static LogicalResult verifyExtents(AsyncDotOp op, ExprAttr m, ExprAttr n,
+                                   ExprAttr k) {
+  bool isTensor = op.isInTensorMemory();
+  StringRef section = isTensor ? "9.7.16.10.1" : "9.7.15.2";
+  return success(
+      succeeded(verifyExtent(op, m, "M", isTensor ? kTensorLanes : 64,
+                             isTensor ? kTensorLanes : 1024, section)) &&
+      succeeded(verifyExtent(op, n, "N", isTensor ? 16 : 8, 256, section)) &&
+      succeeded(verifyExtent(op, k, "K", 16, 1 << 16, section)));
+}
+
 LogicalResult AsyncDotOp::verify() {
+  if (failed(verifyForm(*this))) {
+    return failure();
+  }
   Matrix a = matrixOf(getA().getType()), b = matrixOf(getB().getType());
-  Matrix d = matrixOf(getResult().getType().getTile());
+  Matrix d = matrixOf(getSumsType(*this));
   if (a.dims.size() != 2 || b.dims.size() != 2 || d.dims.size() != 2) {
     return emitOpError("expected matrices of 2 dimensions");
   }
@@ -130,12 +210,10 @@ LogicalResult AsyncDotOp::verify() {
         emitOpError("expected shapes [M, K], [K, N] and [M, N]");
     diag.attachNote() << "A is " << getA().getType();
     diag.attachNote() << "B is " << getB().getType();
-    diag.attachNote() << "the result is " << getResult().getType().getTile();
+    diag.attachNote() << "the result is " << getSumsType(*this);
     return diag;
   }
-  if (failed(verifyExtent(*this, d.dims[0], "M", 64, 1024)) ||
-      failed(verifyExtent(*this, d.dims[1], "N", 8, 256)) ||
-      failed(verifyExtent(*this, a.dims[1], "K", 16, 1 << 16))) {
+  if (failed(verifyExtents(*this, d.dims[0], d.dims[1], a.dims[1]))) {
     return failure();
   }
   for (auto [name, element] : {std::pair("A", a.element), {"B", b.element}}) {
@@ -151,7 +229,10 @@ LogicalResult AsyncDotOp::verify() {
   }
   if (!d.element || !d.element.isF32()) {
     return emitOpError("expected a result of f32, but got ")
-           << getResult().getType().getTile();
+           << getSumsType(*this);
+  }
+  if (isInTensorMemory()) {
+    return success();
   }
   if (getC() && getC().getType() != getResult().getType().getTile()) {
     return emitOpError("expected C to be of the result's type ")
@@ -161,17 +242,50 @@ LogicalResult AsyncDotOp::verify() {
   return verifyTask(*this, d.dims[0]);
 }
 
-AsyncIssuer AsyncDotOp::getIssuer() { return AsyncIssuer::EveryThread; }
+AsyncDotOp::Extents AsyncDotOp::getExtents() {
+  Matrix d = matrixOf(getSumsType(*this)), b = matrixOf(getB().getType());
+  return {*d.dims[0].getConstant(), *d.dims[1].getConstant(),
+          *b.dims[0].getConstant()};
+}
+
+AsyncIssuer AsyncDotOp::getIssuer() {
+  return isInTensorMemory() ? AsyncIssuer::OneThread : AsyncIssuer::EveryThread;
+}
 
 AsyncCompletion AsyncDotOp::getCompletion() {
-  return AsyncCompletion::DotGroup;
+  return isInTensorMemory() ? AsyncCompletion::Commit
+                            : AsyncCompletion::DotGroup;
+}
+
+std::optional<TargetFeature> AsyncDotOp::getRequiredFeature() {
+  return isInTensorMemory() ? TargetFeature::TensorMemory
+                            : TargetFeature::Wgmma;
+}
+
+void AsyncDotOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), SharedMemoryResource::get());
+  if (isInTensorMemory()) {
+    effects.emplace_back(MemoryEffects::Write::get(),
+                         SharedMemoryResource::get());
+    return;
+  }
+  effects.emplace_back(MemoryEffects::Read::get(), DotGroupResource::get());
+  effects.emplace_back(MemoryEffects::Write::get(), DotGroupResource::get());
 }
 
 void AsyncDotOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
   for (OpOperand *operand : {&getAMutable(), &getBMutable()}) {
-    if (isa<MemDescType>(operand->get().getType())) {
-      accesses.push_back({operand, /*isWrite=*/false, Proxy::Async});
+    auto buffer = dyn_cast<MemDescType>(operand->get().getType());
+    if (buffer) {
+      accesses.push_back(
+          {operand, /*isWrite=*/false,
+           buffer.isInTensorMemory() ? Proxy::Tensor : Proxy::Async});
     }
+  }
+  if (isInTensorMemory()) {
+    accesses.push_back(
+        {&*getCMutable().begin(), /*isWrite=*/true, Proxy::Tensor});
   }
 }
 
@@ -184,6 +298,7 @@ LayoutAttr AsyncDotOp::getRequiredOperandLayout(unsigned operand,
 }
 
 LayoutAttr AsyncDotOp::getRequiredResultLayout(unsigned, int64_t threads) {
+  assert(getResult() && "only sums in registers have a layout");
   return getAccumulatorLayout(
       getContext(), getResult().getType().getTile().getShape(), threads);
 }
@@ -220,7 +335,8 @@ LogicalResult AsyncDotWaitOp::verify() {
     // A wait before its product, which dominance forbids, is verified first.
     for (Operation *op = dot->getNextNode(); op && op != getOperation();
          op = op->getNextNode()) {
-      younger += isa<AsyncDotOp>(op);
+      auto other = dyn_cast<AsyncDotOp>(op);
+      younger += other && !other.isInTensorMemory();
     }
     if (younger < pending) {
       InFlightDiagnostic diag = emitOpError("expected at least ")
@@ -233,6 +349,10 @@ LogicalResult AsyncDotWaitOp::verify() {
     }
   }
   return success();
+}
+
+std::optional<TargetFeature> AsyncDotWaitOp::getRequiredFeature() {
+  return TargetFeature::Wgmma;
 }
 
 LayoutAttr AsyncDotWaitOp::inferResultLayout(unsigned operand,

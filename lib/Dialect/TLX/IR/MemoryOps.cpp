@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
-#include "jfa/Dialect/TLX/IR/TLX.h"
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -27,7 +27,19 @@ LogicalResult LocalAllocOp::verify() {
     return emitOpError("expected 'alias' to name a buffer that "
                        "'tlx.local_alloc' made");
   }
+  if (getAlias() &&
+      getAlias().getType().getMemorySpace() != type.getMemorySpace()) {
+    return emitOpError("expected 'alias' to name a buffer in the same memory, "
+                       "but got ")
+           << getAlias().getType() << " for " << type;
+  }
   return success();
+}
+
+std::optional<TargetFeature> LocalAllocOp::getRequiredFeature() {
+  return getBuffer().getType().isInTensorMemory()
+             ? std::optional(TargetFeature::TensorMemory)
+             : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -44,7 +56,9 @@ static LogicalResult verifyViewType(Operation *op, Type expected, Type actual) {
 
 LogicalResult LocalViewOp::verify() {
   MemDescType source = getSource().getType();
-  if (source.getRank() < 2 || source.getTransposed() ||
+  // A tile in tensor memory has no rows that could be selected.
+  int64_t minRank = source.isInTensorMemory() ? 3 : 2;
+  if (source.getRank() < minRank || source.getTransposed() ||
       !source.getAllocShape().empty()) {
     return emitOpError("expected a ring of tiles that is itself no view, but "
                        "got ")
@@ -59,11 +73,25 @@ LogicalResult LocalViewOp::verify() {
   }
   return verifyViewType(
       *this,
-      MemDescType::get(source.getShape().drop_front(), source.getElement()),
+      MemDescType::get(source.getShape().drop_front(), source.getElement(),
+                       /*allocShape=*/{}, /*transposed=*/false,
+                       source.getMemorySpace()),
       getView().getType());
 }
 
 Value LocalViewOp::getViewSource() { return getSource(); }
+
+/// Checks that element `begin` of a row begins a column of tensor memory.
+static LogicalResult verifyTensorColumn(LocalSliceOp op, int64_t begin) {
+  Type element = op.getSource().getType().getElementType();
+  int64_t bits = element ? element.getIntOrFloatBitWidth() : kTensorCellBits;
+  if (begin * bits % kTensorCellBits == 0) {
+    return success();
+  }
+  return op.emitOpError("expected the column offset to begin a column of 32 "
+                        "bits of tensor memory, but got ")
+         << begin << " elements of " << element;
+}
 
 LogicalResult LocalSliceOp::verify() {
   MemDescType source = getSource().getType(), view = getView().getType();
@@ -77,8 +105,13 @@ LogicalResult LocalSliceOp::verify() {
   ArrayRef<ExprAttr> whole = source.getAllocShape().empty()
                                  ? source.getShape()
                                  : source.getAllocShape();
+  if (source.isInTensorMemory()) {
+    whole = {};
+  }
   if (failed(verifyViewType(
-          *this, MemDescType::get(view.getShape(), source.getElement(), whole),
+          *this,
+          MemDescType::get(view.getShape(), source.getElement(), whole,
+                           /*transposed=*/false, source.getMemorySpace()),
           view))) {
     return failure();
   }
@@ -92,6 +125,10 @@ LogicalResult LocalSliceOp::verify() {
       return emitOpError("expected the part to lie within dimension ")
              << dim << " of extent " << *outer << ", but it covers " << begin
              << " to " << begin + *inner - 1;
+    }
+    if (dim == 1 && source.isInTensorMemory() &&
+        failed(verifyTensorColumn(*this, begin))) {
+      return failure();
     }
     if (dim == 0 && known && begin % 8 != 0) {
       return emitOpError("expected the row offset to be a multiple of 8, the "
@@ -119,6 +156,9 @@ LogicalResult LocalTransOp::verify() {
   if (source.getRank() != 2) {
     return emitOpError("expected a tile of 2 dimensions, but got ") << source;
   }
+  if (source.isInTensorMemory()) {
+    return emitOpError("expected a tile in shared memory, but got ") << source;
+  }
   return verifyViewType(*this, transpose(source), getView().getType());
 }
 
@@ -137,6 +177,10 @@ LogicalResult LocalReinterpretOp::verify() {
     if (type.getTransposed() || !type.getAllocShape().empty()) {
       return emitOpError("expected whole buffers, but got ") << type;
     }
+  }
+  if (source.getMemorySpace() != view.getMemorySpace()) {
+    return emitOpError("expected a view in the same memory, but got ")
+           << view << " of " << source;
   }
   FailureOr<int64_t> before = source.getSizeInBytes();
   FailureOr<int64_t> after = view.getSizeInBytes();
@@ -176,21 +220,79 @@ static LogicalResult verifyTileMatchesBuffer(Operation *op,
   return success();
 }
 
+/// Checks that the task can reach all of a tile in tensor memory.
+static LogicalResult verifyTensorAccess(Operation *op, RankedTensorType tile,
+                                        MemDescType buffer) {
+  AsyncTaskOp task = getEnclosingTask(op);
+  std::optional<int64_t> warps =
+      task ? task.getWarps().getConstant() : std::nullopt;
+  if (!buffer.isInTensorMemory() || !warps || !tile.hasStaticShape()) {
+    return success();
+  }
+  if (buffer.getRank() != 2) {
+    return op->emitOpError("expected a tile of 2 dimensions, but got ")
+           << buffer;
+  }
+  int64_t groups = *warps / 4;
+  // Each thread holds whole columns of its row.
+  int64_t columns =
+      tile.getDimSize(1) * tile.getElementTypeBitWidth() / kTensorCellBits;
+  if (*warps % 4 == 0 && columns % groups == 0) {
+    return success();
+  }
+  InFlightDiagnostic diag =
+      op->emitOpError("expected a task of whole warpgroups that share a row's ")
+      << columns
+      << " columns evenly, since each warp of a warpgroup reaches 32 lanes of "
+         "tensor memory (PTX ISA 9.7.16.2.3)";
+  diag.attachNote(task.getLoc()) << "this task has " << *warps << " warps";
+  return diag;
+}
+
+/// The proxy through which a task reads and writes a buffer.
+static Proxy getProxy(MemDescType buffer) {
+  return buffer.isInTensorMemory() ? Proxy::Tensor : Proxy::Generic;
+}
+
+static LayoutAttr getAccessLayout(RankedTensorType tile, MemDescType buffer,
+                                  int64_t threads) {
+  return buffer.isInTensorMemory() && tile.hasStaticShape()
+             ? getTensorMemoryLayout(tile.getContext(), tile.getShape(),
+                                     threads)
+             : LayoutAttr();
+}
+
 LogicalResult LocalLoadOp::verify() {
-  return verifyTileMatchesBuffer(*this, getTile().getType(),
-                                 getSource().getType());
+  RankedTensorType tile = getTile().getType();
+  MemDescType buffer = getSource().getType();
+  return success(succeeded(verifyTileMatchesBuffer(*this, tile, buffer)) &&
+                 succeeded(verifyTensorAccess(*this, tile, buffer)));
 }
 
 void LocalLoadOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
-  accesses.push_back({&getSourceMutable(), /*isWrite=*/false, Proxy::Generic});
+  accesses.push_back({&getSourceMutable(), /*isWrite=*/false,
+                      getProxy(getSource().getType())});
+}
+
+LayoutAttr LocalLoadOp::getRequiredResultLayout(unsigned, int64_t threads) {
+  return getAccessLayout(getTile().getType(), getSource().getType(), threads);
 }
 
 LogicalResult LocalStoreOp::verify() {
-  return verifyTileMatchesBuffer(*this, getTile().getType(),
-                                 getDestination().getType());
+  RankedTensorType tile = getTile().getType();
+  MemDescType buffer = getDestination().getType();
+  return success(succeeded(verifyTileMatchesBuffer(*this, tile, buffer)) &&
+                 succeeded(verifyTensorAccess(*this, tile, buffer)));
 }
 
 void LocalStoreOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
-  accesses.push_back(
-      {&getDestinationMutable(), /*isWrite=*/true, Proxy::Generic});
+  accesses.push_back({&getDestinationMutable(), /*isWrite=*/true,
+                      getProxy(getDestination().getType())});
+}
+
+LayoutAttr LocalStoreOp::getRequiredOperandLayout(unsigned operand,
+                                                  int64_t threads) {
+  return operand == 0 ? getAccessLayout(getTile().getType(),
+                                        getDestination().getType(), threads)
+                      : LayoutAttr();
 }

@@ -30,14 +30,15 @@ void printParamDeclaration(OpAsmPrinter &printer, Operation *op,
                            StringAttr name, Attribute defaultValue,
                            ArrayAttr legalValues, DenseI64ArrayAttr legalRange);
 
-/// A product in flight is written as its tile, which is also the type of the
-/// accumulator that it starts from.
+/// `-> tile`: a product in flight is written as its tile, which is also the
+/// type of the accumulator that it starts from. `, buffer`: an accumulator in
+/// tensor memory, and no result.
 ParseResult
-parsePendingType(OpAsmParser &parser, Type &result,
-                 std::optional<OpAsmParser::UnresolvedOperand> accumulator,
-                 Type &accumulatorType);
-void printPendingType(OpAsmPrinter &printer, Operation *op, Type result,
-                      Value accumulator, Type accumulatorType);
+parseDotResult(OpAsmParser &parser, Type &result,
+               std::optional<OpAsmParser::UnresolvedOperand> accumulator,
+               Type &accumulatorType);
+void printDotResult(OpAsmPrinter &printer, Operation *op, Type result,
+                    Value accumulator, Type accumulatorType);
 ParseResult parsePendingTypes(OpAsmParser &parser,
                               SmallVectorImpl<Type> &products,
                               SmallVectorImpl<Type> &tiles);

@@ -58,6 +58,12 @@ static int64_t getSwizzleBytes(int64_t rowBytes) {
 FailureOr<SharedLayout>
 tlx::getSharedLayout(MemDescType type,
                      function_ref<InFlightDiagnostic()> emitError) {
+  if (type.isInTensorMemory()) {
+    if (emitError) {
+      emitError() << "expected a buffer in shared memory, but got " << type;
+    }
+    return failure();
+  }
   FailureOr<std::pair<int64_t, int64_t>> shape = getTileShape(type);
   Type element = type.getElementType();
   if (failed(shape) || !element) {

@@ -117,16 +117,11 @@ private:
                       AffineExpr &result) {
     auto constant = dyn_cast<AffineConstantExpr>(rhs);
     if (keyword.empty()) {
-      if (!constant && !isa<AffineConstantExpr>(result)) {
-        return parser.emitError(loc)
-               << "expected one factor of a product to be a constant";
-      }
       result = result * rhs;
       return success();
     }
-    if (!constant || constant.getValue() <= 0) {
-      return parser.emitError(loc)
-             << "expected the divisor to be a positive constant";
+    if (constant && constant.getValue() <= 0) {
+      return parser.emitError(loc) << "expected the divisor to be positive";
     }
     result = keyword == "floordiv"  ? result.floorDiv(rhs)
              : keyword == "ceildiv" ? result.ceilDiv(rhs)

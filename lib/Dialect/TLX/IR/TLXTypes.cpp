@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "jfa/Dialect/TLX/IR/TLX.h"
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -166,7 +166,50 @@ void MemDescType::print(AsmPrinter &printer) const {
   if (getTransposed()) {
     printer << ", transposed";
   }
+  if (isInTensorMemory()) {
+    printer << ", " << stringifyMemorySpace(getMemorySpace());
+  }
   printer << ">";
+}
+
+/// Tiles in tensor memory have a row for each lane, and are no views.
+static LogicalResult
+verifyTensorMemory(function_ref<InFlightDiagnostic()> emitError,
+                   ArrayRef<ExprAttr> shape, Type element, bool isView) {
+  if (isView) {
+    return emitError() << "expected a buffer in tensor memory to have neither "
+                          "'of' nor 'transposed', since views of one are "
+                          "buffers like any other";
+  }
+  if (shape.size() != 2 && shape.size() != 3) {
+    return emitError() << "expected a buffer in tensor memory to have 2 or 3 "
+                          "dimensions, but got "
+                       << shape.size();
+  }
+  std::optional<int64_t> rows = shape[shape.size() - 2].getConstant();
+  if (rows && *rows != kTensorLanes) {
+    return emitError() << "expected tiles in tensor memory to have "
+                       << kTensorLanes
+                       << " rows, one for each lane (PTX ISA 9.7.16.1), but "
+                          "got "
+                       << *rows;
+  }
+  if (!element) {
+    return success();
+  }
+  int64_t bits = element.getIntOrFloatBitWidth();
+  if (bits != 16 && bits != 32) {
+    return emitError() << "expected elements of 16 or 32 bits in tensor "
+                          "memory, but got "
+                       << element;
+  }
+  std::optional<int64_t> columns = shape.back().getConstant();
+  if (columns && bits == 16 && *columns % 2 != 0) {
+    return emitError() << "expected rows of whole columns of 32 bits in tensor "
+                          "memory, but got "
+                       << *columns << " elements of " << element;
+  }
+  return success();
 }
 
 LogicalResult MemDescType::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -186,9 +229,15 @@ LogicalResult MemDescType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected 'of' to have as many extents as the shape ("
                        << shape.size() << "), but got " << allocShape.size();
   }
-  return success(succeeded(verifyElement(emitError, element)) &&
-                 succeeded(verifyExtents(emitError, shape, "shape")) &&
-                 succeeded(verifyExtents(emitError, allocShape, "of")));
+  if (failed(verifyElement(emitError, element)) ||
+      failed(verifyExtents(emitError, shape, "shape")) ||
+      failed(verifyExtents(emitError, allocShape, "of"))) {
+    return failure();
+  }
+  return memorySpace == MemorySpace::Tensor
+             ? verifyTensorMemory(emitError, shape, elementType(element),
+                                  transposed || !allocShape.empty())
+             : success();
 }
 
 FailureOr<SmallVector<int64_t>> MemDescType::getStaticShape() const {

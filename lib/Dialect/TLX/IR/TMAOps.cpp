@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpVerification.h"
 #include "jfa/Dialect/TLX/IR/TLX.h"
+
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace mlir::jfa;
@@ -72,7 +75,17 @@ LogicalResult AsyncDescriptorLoadOp::verify() {
       succeeded(verifyCoordinates(*this, getMap().getType(), getCoordinates(),
                                   getSegmentStart(), getSegmentLength())) &&
       succeeded(
-          verifyBox(*this, getMap().getType(), getDestination().getType())));
+          verifyBox(*this, getMap().getType(), getDestination().getType())) &&
+      (!getMulticast() || succeeded(verifyMask(*this, getMulticast()))));
+}
+
+LogicalResult AsyncDescriptorLoadOp::canonicalize(AsyncDescriptorLoadOp op,
+                                                  PatternRewriter &rewriter) {
+  if (!op.getMulticast() || !isOnlyOwnCta(op, op.getMulticast())) {
+    return failure();
+  }
+  rewriter.modifyOpInPlace(op, [&] { op.getMulticastMutable().clear(); });
+  return success();
 }
 
 AsyncIssuer AsyncDescriptorLoadOp::getIssuer() {

@@ -149,9 +149,10 @@ LogicalResult KernelOp::verify() {
   }
   if (ExprAttr cluster = getClusterAttr()) {
     std::optional<int64_t> value = cluster.getConstant();
-    if (value && (*value < 1 || *value > 8)) {
-      return emitOpError("expected a cluster of 1 to 8 CTAs (the portable "
-                         "limit), but got ")
+    if (value &&
+        (*value < 1 || *value > 8 || !llvm::isPowerOf2_64(uint64_t(*value)))) {
+      return emitOpError("expected a cluster of 1, 2, 4 or 8 CTAs (the "
+                         "portable limit), but got ")
              << *value;
     }
   }
@@ -340,10 +341,20 @@ static int64_t launchRegisters(int64_t threads) {
   return std::min<int64_t>(65536 / threads / 8 * 8, 248);
 }
 
+/// Whether a task of `threads` and this budget goes on in the warpgroup that
+/// `before`, a task of a few warps that ends at thread `end`, has begun.
+static bool sharesWarpgroup(AsyncTaskOp before, int64_t end,
+                            std::optional<int64_t> budget, int64_t threads) {
+  constexpr int64_t kWarpgroup = 128;
+  return before && budget && before.getRegisterBudget() == budget &&
+         end % kWarpgroup != 0 && end % kWarpgroup + threads <= kWarpgroup;
+}
+
 FailureOr<TaskPlacement> AsyncTasksOp::getPlacement() {
   TaskPlacement placement{{}, 0, 0};
-  int64_t registers = 0;
+  int64_t registers = 0, activeEnd = 0;
   bool budgeted = false;
+  AsyncTaskOp before;
   for (AsyncTaskOp task : getBody().getOps<AsyncTaskOp>()) {
     int64_t warps = task.getNumWarps(), replicas = task.getNumReplicas();
     if (warps == 0 || replicas == 0 ||
@@ -356,10 +367,17 @@ FailureOr<TaskPlacement> AsyncTasksOp::getPlacement() {
     int64_t align = budgeted || warps % 4 == 0 ? 128 : 32;
     int64_t begin = llvm::alignTo(placement.numThreads, align);
     int64_t active = warps * 32 * replicas;
-    int64_t end = begin + (budgeted ? llvm::alignTo(active, 128) : active);
+    std::optional<int64_t> budget = task.getRegisterBudget();
+    if (sharesWarpgroup(before, activeEnd, budget, active)) {
+      begin = activeEnd;
+    }
+    activeEnd = begin + active;
+    int64_t end = budgeted ? llvm::alignTo(activeEnd, 128) : activeEnd;
     placement.slots.push_back({begin, warps * 32, active, replicas});
+    registers +=
+        std::max<int64_t>(end - placement.numThreads, 0) * budget.value_or(0);
     placement.numThreads = end;
-    registers += (end - begin) * task.getRegisterBudget().value_or(0);
+    before = task;
   }
   if (placement.numThreads > 1024) {
     return emitOpError("expected at most 1024 threads in a CTA, but the tasks "

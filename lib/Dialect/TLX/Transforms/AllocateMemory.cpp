@@ -12,8 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AllocateTensorMemory.h"
 #include "Buffers.h"
 #include "jfa/Dialect/TLX/IR/SharedLayout.h"
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
 #include "jfa/Dialect/TLX/Transforms/Passes.h"
 
 #include "mlir/IR/Remarks.h"
@@ -141,6 +143,9 @@ collectBuffers(KernelOp kernel, SmallVectorImpl<Reservation> &reservations) {
     if (alloc->getParentOp() != kernel) {
       return alloc.emitOpError("expected to be in the kernel's body, since a "
                                "buffer belongs to the whole CTA");
+    }
+    if (alloc.getBuffer().getType().isInTensorMemory()) {
+      return success();
     }
     FailureOr<int64_t> bytes = alloc.getBuffer().getType().getSizeInBytes();
     int64_t alignment = kBufferAlignment;
@@ -278,11 +283,25 @@ static LogicalResult verifyLimit(KernelOp kernel,
   return diag;
 }
 
-static void setOffsets(ArrayRef<Reservation> reservations) {
+/// Where the hardware writes the address of the kernel's tensor memory.
+static void reserveTensorAddress(KernelOp kernel,
+                                 SmallVectorImpl<Reservation> &reservations) {
+  constexpr int64_t kAddressBytes = 4;
+  reservations.push_back({"address of tensor memory",
+                          kAddressBytes,
+                          kAddressBytes,
+                          std::nullopt,
+                          {kernel},
+                          0});
+}
+
+static void setOffsets(KernelOp kernel, ArrayRef<Reservation> reservations) {
   for (const Reservation &reservation : reservations) {
     for (Operation *op : reservation.ops) {
-      // Properties of different ops, all called `offset`.
-      op->setAttr("offset", Builder(op).getI64IntegerAttr(reservation.offset));
+      // Properties of different ops, all called `offset`; what belongs to the
+      // kernel itself is the address of its tensor memory.
+      op->setAttr(op == kernel ? StringRef(kTensorAddressAttr) : "offset",
+                  Builder(op).getI64IntegerAttr(reservation.offset));
     }
   }
 }
@@ -307,6 +326,10 @@ static LogicalResult allocateMemory(KernelOp kernel, int64_t limit) {
   if (failed(collectBuffers(kernel, reservations))) {
     return failure();
   }
+  FailureOr<int64_t> tensorColumns = allocateTensorMemory(kernel);
+  if (failed(tensorColumns)) {
+    return failure();
+  }
   DenseMap<Operation *, int64_t> order = getTaskOrder(kernel);
   for (Reservation &reservation : reservations) {
     reservation.live = getLiveRange(reservation.ops, order);
@@ -315,13 +338,20 @@ static LogicalResult allocateMemory(KernelOp kernel, int64_t limit) {
   if (failed(collectBarriers(kernel, reservations))) {
     return failure();
   }
+  if (*tensorColumns != 0) {
+    reserveTensorAddress(kernel, reservations);
+  }
   int64_t total = place(reservations);
   if (failed(verifyLimit(kernel, reservations, total, limit))) {
     return failure();
   }
-  setOffsets(reservations);
-  kernel->setAttr("tlx.shared_memory_bytes",
-                  Builder(kernel).getI64IntegerAttr(total));
+  setOffsets(kernel, reservations);
+  Builder builder(kernel);
+  kernel->setAttr("tlx.shared_memory_bytes", builder.getI64IntegerAttr(total));
+  if (*tensorColumns != 0) {
+    kernel->setAttr(kTensorColumnsAttr,
+                    builder.getI64IntegerAttr(*tensorColumns));
+  }
   remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("shared_memory")
                                         .category("memory")
                                         .function(kernel.getName()))

@@ -7,6 +7,8 @@
 
 #include "Buffers.h"
 
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
+
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
@@ -41,8 +43,17 @@ bool tlx::mayOverlap(LocalAllocOp a, LocalAllocOp b) {
   if (!a || !b || getStorage(a) == getStorage(b)) {
     return true;
   }
-  FailureOr<int64_t> sizeA = a.getBuffer().getType().getSizeInBytes();
-  FailureOr<int64_t> sizeB = b.getBuffer().getType().getSizeInBytes();
+  if (a.getBuffer().getType().getMemorySpace() !=
+      b.getBuffer().getType().getMemorySpace()) {
+    return false;
+  }
+  // In what offsets count.
+  auto getSize = [](MemDescType type) {
+    return type.isInTensorMemory() ? getTensorColumns(type)
+                                   : type.getSizeInBytes();
+  };
+  FailureOr<int64_t> sizeA = getSize(a.getBuffer().getType());
+  FailureOr<int64_t> sizeB = getSize(b.getBuffer().getType());
   if (!a.getOffset() || !b.getOffset() || failed(sizeA) || failed(sizeB)) {
     return false;
   }

@@ -7,11 +7,13 @@
 //
 // Two forward analyses of each task, which remember the accesses that nothing
 // has ordered yet and insert what is missing when another access meets them:
-// first barriers between the task's threads, then proxy fences.
+// first barriers between the task's threads, then proxy fences. A third one, of
+// tensor memory, is InsertTensorFences.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Buffers.h"
+#include "ForwardWalk.h"
 #include "jfa/Dialect/TLX/Transforms/Passes.h"
 
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -31,7 +33,7 @@ using namespace mlir::jfa::tlx;
 // What ops do
 //===----------------------------------------------------------------------===//
 
-static SmallVector<BufferAccess> getAccesses(Operation *op) {
+SmallVector<BufferAccess> tlx::getAccesses(Operation *op) {
   SmallVector<BufferAccess> accesses;
   if (auto access = dyn_cast<BufferAccessOpInterface>(op)) {
     access.getBufferAccesses(accesses);
@@ -52,14 +54,15 @@ static bool writesResource(Operation *op) {
   });
 }
 
-/// Whether the threads of the task wait for each other. Besides the barrier
-/// made for it, everything that starts or awaits groups of stores does.
-static bool letsThreadsMeet(Operation *op) {
-  return isa<TaskBarrierOp>(op) || writesResource<StoreGroupResource>(op);
+// Besides the barrier made for it, everything that starts or awaits groups of
+// stores does, and a named barrier, which opens once all threads of those who
+// wait are there.
+bool tlx::letsThreadsMeet(Operation *op) {
+  return isa<TaskBarrierOp, NamedBarrierWaitOp>(op) ||
+         writesResource<StoreGroupResource>(op);
 }
 
-/// Whether other threads may learn from `op` that this one has come this far.
-static bool isRelease(Operation *op) {
+bool tlx::isRelease(Operation *op) {
   auto barriers = dyn_cast<BarrierOpInterface>(op);
   if (!barriers) {
     return letsThreadsMeet(op) || writesResource<BarrierResource>(op);
@@ -72,8 +75,20 @@ static bool isRelease(Operation *op) {
   });
 }
 
+bool tlx::isAcquire(Operation *op) {
+  auto barriers = dyn_cast<BarrierOpInterface>(op);
+  if (!barriers) {
+    return letsThreadsMeet(op) || writesResource<BarrierResource>(op);
+  }
+  SmallVector<BarrierUse> uses;
+  barriers.getBarrierUses(uses);
+  return llvm::any_of(uses, [](const BarrierUse &use) {
+    return use.action == BarrierAction::Wait;
+  });
+}
+
 //===----------------------------------------------------------------------===//
-// Forward analysis of structured control flow
+// Sets of buffers
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -102,61 +117,6 @@ private:
       return mayOverlap(cast_or_null<LocalAllocOp>(own), alloc);
     });
   }
-};
-
-/// Runs `Analysis::step(op, state, insert)` along every path. Steps insert only
-/// when told to: in a loop once what its end leaves behind is known.
-template <typename Analysis>
-class ForwardWalk {
-public:
-  using State = typename Analysis::State;
-  explicit ForwardWalk(Analysis &analysis) : analysis(analysis) {}
-
-  void run(Region &region, State &state, bool insert) {
-    for (Block &block : region) {
-      for (Operation &op : llvm::make_early_inc_range(block)) {
-        if (op.getNumRegions() == 0) {
-          analysis.step(&op, state, insert);
-        } else if (isa<LoopLikeOpInterface>(op)) {
-          runLoop(&op, state, insert);
-        } else {
-          runBranches(&op, state, insert);
-        }
-      }
-    }
-  }
-
-private:
-  /// The body may follow itself, and may not run at all.
-  void runLoop(Operation *op, State &state, bool insert) {
-    bool changed = true;
-    while (changed) {
-      State end = state;
-      runInOrder(op, end, /*insert=*/false);
-      changed = state.join(end);
-    }
-    State end = state;
-    runInOrder(op, end, insert);
-  }
-
-  void runInOrder(Operation *op, State &state, bool insert) {
-    for (Region &region : op->getRegions()) {
-      run(region, state, insert);
-    }
-  }
-
-  /// One of the regions runs; one without blocks means that none may.
-  void runBranches(Operation *op, State &state, bool insert) {
-    State after;
-    for (Region &region : op->getRegions()) {
-      State branch = state;
-      run(region, branch, insert);
-      after.join(branch);
-    }
-    state = after;
-  }
-
-  Analysis &analysis;
 };
 
 //===----------------------------------------------------------------------===//
@@ -303,6 +263,7 @@ struct InsertFencesPass
       BarrierAnalysis barriers;
       analyse(barriers, task);
       analyse(fences, task);
+      insertTensorFences(task);
     });
   }
 

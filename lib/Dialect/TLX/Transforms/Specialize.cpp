@@ -125,7 +125,8 @@ ExprAttr Specializer::specializeExpr(ExprAttr expr, Attribute subject) {
   }
   if (!result.getConstant()) {
     emitError(subject) << "expected '" << expr.str()
-                       << "' to be a 64-bit integer, but it overflows";
+                       << "' to be a 64-bit integer, but it overflows or "
+                          "divides by zero";
     return {};
   }
   return result;

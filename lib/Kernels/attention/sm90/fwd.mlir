@@ -7,7 +7,9 @@
 // A persistent CTA takes tile_counts[cta] query tiles of BLOCK_M rows, in the order
 // that the host has balanced: those of the work list from item_starts[cta] on.
 // The sequence of a tile bounds every copy (ragged tensor maps), so rows past its
-// end are zero on the way in and dropped on the way out.
+// end are zero on the way in and dropped on the way out. With CLUSTER the CTAs of a
+// cluster take an item together, each its tile of it; of each block of keys and
+// values each copies as many columns, to all of them.
 //
 //   role      warps             does
 //   @load     1                 starts every copy: K[0], Q, then K[j], V[j-1], …, V[n-1]
@@ -24,9 +26,9 @@
 //   q_full    1 per stage   @load (bytes of Q)  @softmax   a tile's queries are there
 //   q_empty   BLOCK_M / 64  @softmax            @load      the tile's last S is done
 //   k_full    1 per stage   @load (bytes of K)  @softmax   a block of keys is there
-//   k_empty   BLOCK_M / 64  @softmax            @load      its S is done
+//   k_empty   BLOCK_M / 64  @softmax, all CTAs  @load      its S is done
 //   v_full    1 per stage   @load (bytes of V)  @softmax   a block of values is there
-//   v_empty   BLOCK_M / 64  @softmax            @load      its O is done
+//   v_empty   BLOCK_M / 64  @softmax, all CTAs  @load      its O is done
 //   named 1.. 256 threads   the replica before  a replica  it is its turn
 //
 //   shared memory, D 128, 128 x 128, 2 stages of all: Q 64 K, K 64 K, V 64 K, O 32 K
@@ -39,12 +41,14 @@
 
 !q_tensor = !tlx.tensormap<[BLOCK_M, 1, HEAD_DIM], ELEMENT, ragged>
 !o_tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
-!kv_tensor = !tlx.tensormap<[BLOCK_N, 1, HEAD_DIM], ELEMENT, ragged>
+!kv_tensor = !tlx.tensormap<[BLOCK_N, 1, HEAD_DIM floordiv CLUSTER], ELEMENT, ragged>
 !q_buffers = !tlx.memdesc<[Q_STAGES, BLOCK_M, HEAD_DIM], ELEMENT>
 !q_buffer = !tlx.memdesc<[BLOCK_M, HEAD_DIM], ELEMENT>
 !q_rows = !tlx.memdesc<[64, HEAD_DIM], ELEMENT, of = [BLOCK_M, HEAD_DIM]>
 !o_buffers = !tlx.memdesc<[BLOCK_M floordiv 64, 64, HEAD_DIM], ELEMENT>
 !o_buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
+!kv_parts = !tlx.memdesc<[STAGES * CLUSTER, BLOCK_N, HEAD_DIM floordiv CLUSTER], ELEMENT>
+!kv_part = !tlx.memdesc<[BLOCK_N, HEAD_DIM floordiv CLUSTER], ELEMENT>
 !kv_buffers = !tlx.memdesc<[STAGES, BLOCK_N, HEAD_DIM], ELEMENT>
 !kv_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM], ELEMENT>
 !kt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_N], ELEMENT, transposed>
@@ -134,9 +138,10 @@ tlx.kernel @attention_fwd(
     %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !o_tensor,
     %lse: !tlx.ptr<f32>, %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>,
     %items: !tlx.ptr<i32>, %item_starts: !tlx.ptr<i32>, %tile_counts: !tlx.ptr<i32>,
-    %heads_per_group: i32, %q_length: i32, %k_length: i32, %lse_stride: i64, %scale_log2: f32) {
+    %heads_per_group: i32, %q_length: i32, %k_length: i32, %lse_stride: i64,
+    %scale_log2: f32) cluster(CLUSTER) {
   // What is computed.
-  tlx.param HEAD_DIM = 128 in [64, 128] : i32
+  %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
   %causal = tlx.param CAUSAL = false : i1
   // Lengths come from the offsets; otherwise all are q_length and k_length.
@@ -154,6 +159,9 @@ tlx.kernel @attention_fwd(
   tlx.param STAGES = 2 from 1 to 8 : i32
   tlx.param Q_STAGES = 2 from 1 to 4 : i32
   %pingpong = tlx.param PINGPONG = true : i1
+  // CTAs that share keys and values; each copies whole panels of 64 columns.
+  %ctas = tlx.param CLUSTER = 1 in [1, 2] : i32
+  tlx.constraint CLUSTER le HEAD_DIM floordiv 64
   tlx.param LOAD_REGISTERS = 24 from 24 to 256 step 8 : i32
   tlx.param SOFTMAX_REGISTERS = 240 from 24 to 256 step 8 : i32
 
@@ -161,23 +169,40 @@ tlx.kernel @attention_fwd(
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
   %cta = tlx.cta_id : i32
-  %first_item = tlx.global_load %item_starts[%cta] : !tlx.ptr<i32>, i32 -> i32
-  %tiles = tlx.global_load %tile_counts[%cta] : !tlx.ptr<i32>, i32 -> i32
+  %rank = tlx.cluster_rank : i32
+  %cluster = arith.divui %cta, %ctas : i32
+  %first_item = tlx.global_load %item_starts[%cluster] : !tlx.ptr<i32>, i32 -> i32
+  %tiles = tlx.global_load %tile_counts[%cluster] : !tlx.ptr<i32>, i32 -> i32
+  // Rows of an item, and where those of this CTA begin.
+  %item_rows = arith.muli %ctas, %block_m : i32
+  %cta_row = arith.muli %rank, %block_m : i32
+  %beyond_all = arith.shli %c1, %ctas : i32
+  %all = arith.subi %beyond_all, %c1 : i32
 
   %q_smem = tlx.local_alloc : !q_buffers
-  %k_smem = tlx.local_alloc : !kv_buffers
-  %v_smem = tlx.local_alloc : !kv_buffers
+  %k_parts = tlx.local_alloc : !kv_parts
+  %k_smem = tlx.local_reinterpret %k_parts : !kv_parts -> !kv_buffers
+  %v_parts = tlx.local_alloc : !kv_parts
+  %v_smem = tlx.local_reinterpret %v_parts : !kv_parts -> !kv_buffers
   %o_smem = tlx.local_alloc : !o_buffers
   %q_full = tlx.alloc_barriers arrivals(1) : !q_ring
   %q_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !q_ring
   %k_full = tlx.alloc_barriers arrivals(1) : !ring
-  %k_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !ring
+  %k_empty = tlx.alloc_barriers arrivals(CLUSTER * (BLOCK_M floordiv 64)) : !ring
   %v_full = tlx.alloc_barriers arrivals(1) : !ring
-  %v_empty = tlx.alloc_barriers arrivals(BLOCK_M floordiv 64) : !ring
+  %v_empty = tlx.alloc_barriers arrivals(CLUSTER * (BLOCK_M floordiv 64)) : !ring
+
+  %has_peers = arith.cmpi ugt, %ctas, %c1 : i32
+  scf.if %has_peers {
+    tlx.cluster_arrive
+    tlx.cluster_wait
+  }
 
   tlx.async_tasks {
     // `count` runs over all blocks that this CTA loads, `tile` over its tiles.
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
+      %columns = arith.divui %head_dim, %ctas : i32
+      %column = arith.muli %rank, %columns : i32
       // Items are read one ahead, while the last products run, so that nobody
       // waits for them and no register holds them in the loop over keys.
       %first:9 = func.call @decode(
@@ -189,10 +214,14 @@ tlx.kernel @attention_fwd(
                     %q_len = %first#3, %o_start = %first#4, %k_start = %first#5, %k_len = %first#6,
                     %item = %first#7, %nth = %first#8)
           -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
-        %row_end = arith.addi %row, %block_m : i32
+        %row_end = arith.addi %row, %item_rows : i32
         %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
         %kv_head = arith.divui %head, %heads_per_group : i32
+        // A CTA without rows takes those of the first, whose results it drops.
+        %own_row = arith.addi %row, %cta_row : i32
+        %has_rows = arith.cmpi slt, %own_row, %q_len : i32
+        %q_row = arith.select %has_rows, %own_row, %row : i32
 
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
         %next:11 = scf.if %has_keys
@@ -201,14 +230,17 @@ tlx.kernel @attention_fwd(
           %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
           tlx.barrier_wait %k_empty[%slot0], %phase0 producer : !ring
           tlx.barrier_expect_bytes %k_full[%slot0], %k0 : !ring, !kv_buffer
-          tlx.async_descriptor_load %k[%c0, %kv_head, %c0] segment(%k_start, %k_len),
-              %k0 signal %k_full[%slot0] : !kv_tensor, !kv_buffer, !ring
+          %slot0_begin = arith.muli %slot0, %ctas : i32
+          %part0 = arith.addi %slot0_begin, %rank : i32
+          %k0_part = tlx.local_view %k_parts[%part0] : !kv_parts -> !kv_part
+          tlx.async_descriptor_load %k[%c0, %kv_head, %column] segment(%k_start, %k_len),
+              %k0_part signal %k_full[%slot0] multicast(%all) : !kv_tensor, !kv_part, !ring
 
           %q_slot, %q_phase = tlx.ring %tile stages(Q_STAGES) : i32
           %q_tile = tlx.local_view %q_smem[%q_slot] : !q_buffers -> !q_buffer
           tlx.barrier_wait %q_empty[%q_slot], %q_phase producer : !q_ring
           tlx.barrier_expect_bytes %q_full[%q_slot], %q_tile : !q_ring, !q_buffer
-          tlx.async_descriptor_load %q[%row, %head, %c0] segment(%q_start, %q_len),
+          tlx.async_descriptor_load %q[%q_row, %head, %c0] segment(%q_start, %q_len),
               %q_tile signal %q_full[%q_slot] : !q_tensor, !q_buffer, !q_ring
 
           // Values follow one block behind the keys, in the order of their use.
@@ -220,18 +252,24 @@ tlx.kernel @attention_fwd(
             %k_tile = tlx.local_view %k_smem[%slot] : !kv_buffers -> !kv_buffer
             tlx.barrier_wait %k_empty[%slot], %phase producer : !ring
             tlx.barrier_expect_bytes %k_full[%slot], %k_tile : !ring, !kv_buffer
-            tlx.async_descriptor_load %k[%k_row, %kv_head, %c0]
-                segment(%k_start, %k_len), %k_tile signal %k_full[%slot]
-                : !kv_tensor, !kv_buffer, !ring
+            %slot_begin = arith.muli %slot, %ctas : i32
+            %part = arith.addi %slot_begin, %rank : i32
+            %k_part = tlx.local_view %k_parts[%part] : !kv_parts -> !kv_part
+            tlx.async_descriptor_load %k[%k_row, %kv_head, %column]
+                segment(%k_start, %k_len), %k_part signal %k_full[%slot]
+                multicast(%all) : !kv_tensor, !kv_part, !ring
 
             %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
             %v_row = arith.subi %k_row, %block_n : i32
             %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
             tlx.barrier_wait %v_empty[%v_slot], %v_phase producer : !ring
             tlx.barrier_expect_bytes %v_full[%v_slot], %v_tile : !ring, !kv_buffer
-            tlx.async_descriptor_load %v[%v_row, %kv_head, %c0]
-                segment(%k_start, %k_len), %v_tile signal %v_full[%v_slot]
-                : !kv_tensor, !kv_buffer, !ring
+            %v_slot_begin = arith.muli %v_slot, %ctas : i32
+            %v_number = arith.addi %v_slot_begin, %rank : i32
+            %v_part = tlx.local_view %v_parts[%v_number] : !kv_parts -> !kv_part
+            tlx.async_descriptor_load %v[%v_row, %kv_head, %column]
+                segment(%k_start, %k_len), %v_part signal %v_full[%v_slot]
+                multicast(%all) : !kv_tensor, !kv_part, !ring
             scf.yield %n1 : i32
           }
           %ahead:9 = func.call @decode(
@@ -244,9 +282,12 @@ tlx.kernel @attention_fwd(
           %v_tile = tlx.local_view %v_smem[%v_slot] : !kv_buffers -> !kv_buffer
           tlx.barrier_wait %v_empty[%v_slot], %v_phase producer : !ring
           tlx.barrier_expect_bytes %v_full[%v_slot], %v_tile : !ring, !kv_buffer
-          tlx.async_descriptor_load %v[%v_row, %kv_head, %c0]
-              segment(%k_start, %k_len), %v_tile signal %v_full[%v_slot]
-              : !kv_tensor, !kv_buffer, !ring
+          %v_slot_begin = arith.muli %v_slot, %ctas : i32
+          %v_number = arith.addi %v_slot_begin, %rank : i32
+          %v_part = tlx.local_view %v_parts[%v_number] : !kv_parts -> !kv_part
+          tlx.async_descriptor_load %v[%v_row, %kv_head, %column]
+              segment(%k_start, %k_len), %v_part signal %v_full[%v_slot]
+              multicast(%all) : !kv_tensor, !kv_part, !ring
 
           %next_count = arith.addi %last, %c1 : i32
           %next_tile = arith.addi %tile, %c1 : i32
@@ -272,6 +313,7 @@ tlx.kernel @attention_fwd(
         replicate(BLOCK_M floordiv 64) {
       %replica = tlx.async_task_replica_id : i32
       %first_row = arith.muli %replica, %c64 : i32
+      %item_row = arith.addi %cta_row, %first_row : i32
       %o_tile = tlx.local_view %o_smem[%replica] : !o_buffers -> !o_buffer
       %zero = arith.constant 0.0 : f32
       %minus_infinity = arith.constant 0xFF800000 : f32
@@ -308,10 +350,10 @@ tlx.kernel @attention_fwd(
           iter_args(%count = %c0, %tile = %c0, %tile_row = %first#1,
                     %q_len_0 = %first#3, %k_len = %first#6, %item = %first_item, %nth = %c0)
           -> (i32, i32, i32, i32, i32, i32, i32) : i32 {
-        %row_end = arith.addi %tile_row, %block_m : i32
+        %row_end = arith.addi %tile_row, %item_rows : i32
         %blocks = func.call @count_blocks(%row_end, %q_len_0, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
-        %row_0 = arith.addi %tile_row, %first_row : i32
+        %row_0 = arith.addi %tile_row, %item_row : i32
         // The blocks that this replica's rows see; at least the first.
         %row_0_end = arith.addi %row_0, %c64 : i32
         %seen_blocks = func.call @count_blocks(%row_0_end, %q_len_0, %k_len, %block_n,
@@ -369,7 +411,7 @@ tlx.kernel @attention_fwd(
             tlx.named_barrier_arrive %next_turn threads(256)
           }
           %s0_all = tlx.async_dot_wait %s0_pending pending(0) : !scores
-          tlx.barrier_arrive %k_empty[%slot0] : !ring
+          tlx.remote_barrier_arrive %k_empty[%slot0] mask(%all) : !ring
           %mask0 = arith.cmpi sge, %c0, %first_masked : i32
           %s0 = scf.if %mask0 -> (!scores) {
             %seen = tlx.prefix_mask %limit dim 1 : tensor<64xi32> -> !seen
@@ -420,7 +462,7 @@ tlx.kernel @attention_fwd(
               tlx.named_barrier_arrive %next_turn threads(256)
             }
             %s_all = tlx.async_dot_wait %s_pending pending(1) : !scores
-            tlx.barrier_arrive %k_empty[%slot] : !ring
+            tlx.remote_barrier_arrive %k_empty[%slot] mask(%all) : !ring
 
             %in_tail = tlx.in_masked_tail %j from %first_masked : i32
             %s = scf.if %in_tail -> (!scores) {
@@ -454,7 +496,7 @@ tlx.kernel @attention_fwd(
             %l_new = arith.addf %l_scaled, %l_block fastmath<contract> : tensor<64x4xf32>
 
             %o_new = tlx.async_dot_wait %o_pending pending(0) : !output
-            tlx.barrier_arrive %v_empty[%v_slot] : !ring
+            tlx.remote_barrier_arrive %v_empty[%v_slot] mask(%all) : !ring
             %p_16 = arith.truncf %p_new : !scores to !weights
             scf.yield %n1, %m_new, %l_new, %alpha_new, %p_16, %o_new
                 : i32, tensor<64xf32>, tensor<64x4xf32>, tensor<64xf32>, !weights,
@@ -484,10 +526,11 @@ tlx.kernel @attention_fwd(
           %ones = tlx.splat %one : f32 -> tensor<64xf32>
           %inverse = arith.divf %ones, %sum fastmath<arcp,afn> : tensor<64xf32>
           %o_sum = tlx.async_dot_wait %o_pending pending(0) : !output
-          tlx.barrier_arrive %v_empty[%v_slot] : !ring
+          tlx.remote_barrier_arrive %v_empty[%v_slot] mask(%all) : !ring
 
           // Blocks that only the other replicas see pass by. The copy of the values
-          // before them, which is here, began after their keys' slot was free.
+          // before them, which is here, began after their keys' slot was free. In a
+          // cluster it may be the other CTA's replicas: nobody here waits for the keys.
           %passed = scf.for %j = %own_blocks to %blocks step %c1
               iter_args(%n = %last) -> i32 : i32 {
             %n1 = arith.addi %n, %c1 : i32
@@ -496,9 +539,12 @@ tlx.kernel @attention_fwd(
               tlx.named_barrier_wait %my_turn threads(256)
               tlx.named_barrier_arrive %next_turn threads(256)
             }
-            tlx.barrier_arrive %k_empty[%slot] : !ring
+            scf.if %has_peers {
+              tlx.barrier_wait %k_full[%slot], %phase : !ring
+            }
+            tlx.remote_barrier_arrive %k_empty[%slot] mask(%all) : !ring
             tlx.barrier_wait %v_full[%slot], %phase : !ring
-            tlx.barrier_arrive %v_empty[%slot] : !ring
+            tlx.remote_barrier_arrive %v_empty[%slot] mask(%all) : !ring
             scf.yield %n1 : i32
           }
 
@@ -539,7 +585,7 @@ tlx.kernel @attention_fwd(
               i32, i32, i32
         }
 
-        %row = arith.addi %next#3, %first_row : i32
+        %row = arith.addi %next#3, %item_row : i32
         %rows_0 = tlx.splat %row : i32 -> tensor<64xi32>
         %rows = arith.addi %rows_0, %row_in_tile : tensor<64xi32>
 
@@ -563,8 +609,13 @@ tlx.kernel @attention_fwd(
         scf.yield %next#0, %next#1, %next#6, %next#7, %next#8, %next#9, %next#10
             : i32, i32, i32, i32, i32, i32, i32
       }
-      // Shared memory has to outlive the last copy out of it.
+      // Shared memory has to outlive the last copy out of it, and the barriers what
+      // the other CTA does to them.
       tlx.async_descriptor_store_wait pending(0)
+      scf.if %has_peers {
+        tlx.cluster_arrive
+        tlx.cluster_wait
+      }
     }
   }
 }

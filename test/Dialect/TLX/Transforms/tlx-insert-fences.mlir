@@ -237,3 +237,26 @@ tlx.kernel @branches(%map: !map, %n: i32) {
     }
   }
 }
+
+// A named barrier lets the threads of everyone who waits for it meet.
+// CHECK-LABEL: @named_barrier
+tlx.kernel @named_barrier() {
+  %o = tlx.local_alloc : !tile
+  tlx.async_tasks {
+    tlx.async_task @compute warps(4) replicate(2) {
+      %c1 = arith.constant 1 : i32
+      %x = arith.constant dense<1.0> : tensor<64x64xbf16>
+      // CHECK: local_load
+      %y = tlx.local_load %o : !tile -> tensor<64x64xbf16>
+      // CHECK-NEXT: named_barrier_wait
+      tlx.named_barrier_wait %c1 threads(256)
+      // CHECK-NEXT: local_store
+      tlx.local_store %x, %o : tensor<64x64xbf16>, !tile
+      // CHECK-NEXT: named_barrier_arrive
+      tlx.named_barrier_arrive %c1 threads(256)
+      // CHECK-NEXT: task_barrier
+      // CHECK-NEXT: local_store
+      tlx.local_store %y, %o : tensor<64x64xbf16>, !tile
+    }
+  }
+}

@@ -86,6 +86,15 @@ tlx.kernel @type_as_number() {
 
 // -----
 
+tlx.kernel @division() {
+  tlx.param PARTS = 0 : i32
+  // expected-error @+2 {{'tlx.local_alloc' op expected '64 floordiv PARTS' to be a 64-bit integer, but it overflows or divides by zero}}
+  // expected-note @+1 {{with PARTS = 0}}
+  %x = tlx.local_alloc : !tlx.memdesc<[64 floordiv PARTS, 64], bf16>
+}
+
+// -----
+
 tlx.kernel @overflow() {
   tlx.param BLOCK = 64 : i32
   // expected-error @+2 {{'tlx.local_alloc' op expected 'BLOCK * 9223372036854775807' to be a 64-bit integer, but it overflows}}

@@ -55,6 +55,11 @@ TEST_F(ExprAttrTest, Substitution) {
   EXPECT_EQ(bind("A * 2 + B").getConstant(), 11);
   EXPECT_EQ(bind("(A + B) ceildiv 3").getConstant(), 2);
   EXPECT_EQ(bind("B mod 2 + A floordiv 2").getConstant(), 4);
+  EXPECT_EQ(bind("A * B").getConstant(), -21);
+  EXPECT_EQ(bind("B floordiv A + 20 mod A").getConstant(), 5);
+  // There is no such value.
+  EXPECT_FALSE(bind("A floordiv (B + 3)").getConstant());
+  EXPECT_FALSE(bind("A mod (B + 3)").getConstant());
   ExprAttr partly = bind("A * 2 + B", /*bindB=*/false);
   EXPECT_FALSE(partly.getConstant());
   EXPECT_EQ(partly.str(), "B + 14");
@@ -64,7 +69,8 @@ TEST_F(ExprAttrTest, Substitution) {
 TEST_F(ExprAttrTest, TextIsParsedBack) {
   for (StringRef text :
        {"A", "A + B", "A - B", "A * 2 + (B + 1) * 3", "(A + B) mod 8 * 2",
-        "A ceildiv 2 + (B floordiv 4) ceildiv 2", "-1", "A - 1"}) {
+        "A ceildiv 2 + (B floordiv 4) ceildiv 2", "-1", "A - 1", "A * B",
+        "A * (B floordiv 64)", "A floordiv B * 2", "A mod (B + 1)"}) {
     ExprAttr expr = parse(text);
     ASSERT_TRUE(expr);
     EXPECT_EQ(parse(expr.str()), expr) << expr.str();

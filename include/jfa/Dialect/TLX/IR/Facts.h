@@ -43,7 +43,9 @@ inline llvm::hash_code hash_value(const LayoutMode &mode) {
 
 /// How an access reaches memory (PTX ISA 8.6, "Proxies"). A fence is needed
 /// between accesses of the two kinds.
-enum class Proxy { Generic, Async };
+/// Tensor memory has no proxies, but an order of its own (PTX ISA 9.7.16.6):
+/// `tlx.tcgen05_fence`.
+enum class Proxy { Generic, Async, Tensor };
 
 /// One buffer that an op touches.
 struct BufferAccess {
@@ -54,11 +56,12 @@ struct BufferAccess {
 
 /// What an op does to an mbarrier.
 enum class BarrierAction {
-  Init,   // sets the count of arrivals
-  Wait,   // waits for a phase
-  Arrive, // one arrival of the task's replica
-  Expect, // one arrival, and bytes that copies will deliver
-  Deliver // bytes that an asynchronous copy delivers when it is done
+  Init,    // sets the count of arrivals
+  Wait,    // waits for a phase
+  Arrive,  // one arrival of the task's replica
+  Expect,  // one arrival, and bytes that copies will deliver
+  Deliver, // bytes that an asynchronous copy delivers when it is done
+  Commit   // one arrival when the products started before are done
 };
 
 /// One mbarrier that an op uses.
@@ -76,7 +79,14 @@ enum class AsyncIssuer { OneThread, EveryThread };
 enum class AsyncCompletion {
   Barrier,    // bytes delivered to an mbarrier
   StoreGroup, // a bulk group of the issuing thread
-  DotGroup    // a wgmma group of the warpgroup
+  DotGroup,   // a wgmma group of the warpgroup
+  Commit      // a tlx.tcgen05_commit of the issuing thread
+};
+
+/// What only some architectures have.
+enum class TargetFeature {
+  Wgmma,       // products with results in registers (PTX ISA 9.7.15)
+  TensorMemory // tcgen05 (PTX ISA 9.7.16)
 };
 
 /// Where the tasks of a kernel stand in its CTA.

@@ -69,6 +69,10 @@ SmallVector<ExprAttr> getTileDims(RankedTensorType tile);
 void forEachParameter(Attribute attr,
                       llvm::function_ref<void(StringAttr)> visit);
 
+/// Checks that an index is given where an array of mbarriers may have several,
+/// and that it names one of them.
+LogicalResult verifyBarrierIndex(Operation *op, MBarrierType type, Value index);
+
 /// The task that `op` is in, or null.
 class AsyncTaskOp;
 AsyncTaskOp getEnclosingTask(Operation *op);

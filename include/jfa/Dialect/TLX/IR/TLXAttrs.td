@@ -24,9 +24,8 @@ def TLX_ExprAttr : TLX_Attr<"Expr", "expr"> {
   let summary = "An integer expression over parameters";
   let description = [{
     Integers, parameter names, `+`, `-`, `*`, `floordiv`, `ceildiv`, `mod` and
-    parentheses. A product needs one constant factor, and divisors are positive
-    constants, so that every expression is affine in the parameters.
-    `tlx-specialize` replaces the names and leaves a constant.
+    parentheses. Divisors are positive. `tlx-specialize` replaces the names and
+    leaves a constant.
 
     `names` holds the parameters in the order in which `expr` counts its
     symbols.
@@ -131,7 +130,18 @@ class TLX_Enum<string name, string summary, list<I32EnumCase> cases>
 
 def TLX_MemorySpace : TLX_Enum<"MemorySpace", "where a buffer lives", [
   I32EnumCase<"Shared", 0, "smem">,
+  I32EnumCase<"Tensor", 1, "tensor">,
 ]>;
+
+def TLX_Tcgen05FenceKind : TLX_Enum<"Tcgen05FenceKind",
+    "which side of a synchronisation a fence of tensor memory stands on", [
+  I32EnumCase<"Before", 0, "before">,
+  I32EnumCase<"After", 1, "after">,
+]>;
+def TLX_Tcgen05FenceKindAttr
+    : EnumAttr<TLX_Dialect, TLX_Tcgen05FenceKind, "tcgen05_fence_kind"> {
+  let assemblyFormat = "$value";
+}
 
 def TLX_ReduceKind : TLX_Enum<"ReduceKind", "how elements are combined", [
   I32EnumCase<"Add", 0, "add">,

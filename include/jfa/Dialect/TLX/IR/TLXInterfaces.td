@@ -89,6 +89,18 @@ def TLX_AsyncOpInterface : TLX_OpInterface<"AsyncOpInterface"> {
   ];
 }
 
+// Every op that not all architectures can execute.
+def TLX_TargetOpInterface : TLX_OpInterface<"TargetOpInterface"> {
+  let description = [{
+    An op, or a form of one, that only some architectures have.
+    `tlx-verify-target` asks for it.
+  }];
+  let methods = [
+    InterfaceMethod<"What it needs; none if every architecture has it",
+      "std::optional<::mlir::jfa::tlx::TargetFeature>", "getRequiredFeature">,
+  ];
+}
+
 // Tile family (and every op that has tiles).
 def TLX_TileOpInterface : TLX_OpInterface<"TileOpInterface"> {
   let description = [{

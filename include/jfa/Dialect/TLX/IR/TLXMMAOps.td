@@ -14,20 +14,24 @@ include "jfa/Dialect/TLX/IR/TLXTypes.td"
 def TLX_MMADocs : OpDocGroup {
   let summary = "MMA: asynchronous matrix products";
   let description = [{
-    Each product is a group of its own; groups of a task complete in the order
-    in which they were started.
+    Where the result goes says which unit computes it: a tile in registers
+    (Hopper's `wgmma`) or a buffer in tensor memory (Blackwell's `tcgen05`).
+
+    In registers, each product is a group of its own; groups of a task complete
+    in the order in which they were started.
   }];
 }
 
 let opDocGroup = TLX_MMADocs in {
 
 def TLX_AsyncDotOp : TLX_Op<"async_dot", [
+    AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<TLX_AsyncOpInterface>,
     DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
+    DeclareOpInterfaceMethods<TLX_TargetOpInterface>,
     DeclareOpInterfaceMethods<TLX_TileOpInterface, [
       "getRequiredOperandLayout", "getRequiredResultLayout"]>,
-    MemoryEffects<[MemRead<TLX_SharedMemory>, MemRead<TLX_DotGroups>,
-                   MemWrite<TLX_DotGroups>]>]> {
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Start the product of two matrices";
   let description = [{
     `A[M, K] * B[K, N] (+ C[M, N])`, one `wgmma.mma_async` for each 16 (of 16-bit
@@ -42,6 +46,14 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
     2. A and B have the same 16-bit type, and C and the result are f32.
     3. The task has a multiple of 4 warps.
 
+    With C in tensor memory there is no result: the product replaces C, or is
+    added to it where `accumulate` is true. One thread of the task issues it,
+    one `tcgen05.mma.kind::f16` for each 16 of K (PTX ISA 9.7.16.10); A is in
+    shared or tensor memory. The products of a task are done in the order in
+    which they were started; that they are, `tlx.tcgen05_commit` tells. Then
+    constraint 1 is that M is 128, N a multiple of 16 up to 256 and K one of 16,
+    and any task will do.
+
     Example:
 
     ```mlir
@@ -51,21 +63,43 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
     %s = tlx.async_dot %q, %kt : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 128], bf16, transposed> -> tensor<64x128xf32>
     %done = tlx.async_dot_wait %s pending(0) : tensor<64x128xf32>
     ```
+
+    ```mlir
+    %q = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+    %k = tlx.local_alloc : !tlx.memdesc<[64, 128], bf16>
+    %s = tlx.local_alloc : !tlx.memdesc<[128, 128], f32, tensor>
+    %more = arith.constant true
+    tlx.async_dot %q, %k, %s : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[64, 128], bf16>, !tlx.memdesc<[128, 128], f32, tensor>
+    tlx.async_dot %q, %k, %s accumulate(%more) : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[64, 128], bf16>, !tlx.memdesc<[128, 128], f32, tensor>
+    ```
   }];
   let arguments = (ins
     AnyTypeOf<[TLX_MemDescType, AnyRankedTensor]>:$a,
     TLX_MemDescType:$b,
-    Optional<AnyRankedTensor>:$c);
-  let results = (outs TLX_PendingType:$result);
+    Optional<AnyTypeOf<[TLX_MemDescType, AnyRankedTensor]>>:$c,
+    Optional<I1>:$accumulate);
+  let results = (outs Optional<TLX_PendingType>:$result);
   let assemblyFormat = [{
-    $a `,` $b (`,` $c^)? attr-dict `:` qualified(type($a)) `,` qualified(type($b))
-    `->` custom<PendingType>(type($result), ref($c), type($c))
+    $a `,` $b (`,` $c^)? (`accumulate` `(` $accumulate^ `)`)? attr-dict
+    `:` qualified(type($a)) `,` qualified(type($b))
+    custom<DotResult>(type($result), ref($c), type($c))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether the sums are in tensor memory; otherwise in registers.
+    bool isInTensorMemory() {
+      return getC() && ::llvm::isa<MemDescType>(getC().getType());
+    }
+    /// The extents of the product: its rows, its columns and the depth.
+    /// Parameters have to be bound.
+    struct Extents { int64_t m, n, k; };
+    Extents getExtents();
+  }];
 }
 
 def TLX_AsyncDotWaitOp : TLX_Op<"async_dot_wait", [
     AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<TLX_TargetOpInterface>,
     DeclareOpInterfaceMethods<TLX_TileOpInterface, [
       "inferResultLayout", "inferOperandLayout"]>,
     MemoryEffects<[MemRead<TLX_DotGroups>, MemWrite<TLX_DotGroups>,

@@ -13,32 +13,45 @@ include "jfa/Dialect/TLX/IR/TLXInterfaces.td"
 include "jfa/Dialect/TLX/IR/TLXTypes.td"
 
 def TLX_MemoryDocs : OpDocGroup {
-  let summary = "Memory: buffers in shared memory";
+  let summary = "Memory: buffers in shared and tensor memory";
   let description = [{
-    Buffers are allocated in the kernel's body and viewed in its tasks.
+    Buffers are allocated in the kernel's body and viewed in its tasks. The type
+    says in which memory they are; the ops are the same.
   }];
 }
 
 let opDocGroup = TLX_MemoryDocs in {
 
-def TLX_LocalAllocOp : TLX_Op<"local_alloc", [MemoryEffects<[
-    MemAlloc<TLX_SharedMemory>]>]> {
-  let summary = "Allocate a buffer in shared memory";
+def TLX_LocalAllocOp : TLX_Op<"local_alloc", [
+    MemoryEffects<[MemAlloc<TLX_SharedMemory>]>,
+    DeclareOpInterfaceMethods<TLX_TargetOpInterface>]> {
+  let summary = "Allocate a buffer in shared or tensor memory";
   let description = [{
     The buffer lives as long as the kernel. `alias(%other)` states that the two
     may share storage: the author answers for their never being in use at the
     same time. `tlx-allocate-memory` sets `offset`, in bytes from the start of
     the CTA's dynamic shared memory; swizzled tiles start at multiples of 1024.
 
+    In tensor memory `offset` counts columns from the start of what the kernel
+    allocates there. A kernel with such buffers begins with warp 0 allocating
+    the columns of all of them, a power of two from 32 to 512, and giving up the
+    right to allocate more (`tcgen05.alloc`, `tcgen05.relinquish_alloc_permit`),
+    and ends with the same warp freeing them once all tasks are done
+    (`tcgen05.dealloc`, PTX ISA 9.7.16.7). Both use named barrier 0.
+
     Constraints:
     1. The type is no view: neither `of` nor `transposed`.
-    2. `alias` names a buffer that another `tlx.local_alloc` made.
+    2. `alias` names a buffer that another `tlx.local_alloc` made, in the same
+       memory.
+    3. A buffer in tensor memory has 2 or 3 dimensions, 128 rows, and rows of
+       whole columns of 32 bits.
 
     Example:
 
     ```mlir
     %k = tlx.local_alloc : !tlx.memdesc<[2, 128, 64], bf16>
     %o = tlx.local_alloc alias(%k) : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[2, 128, 64], bf16>
+    %s = tlx.local_alloc : !tlx.memdesc<[2, 128, 128], f32, tensor>
     ```
   }];
   let arguments = (ins Optional<TLX_MemDescType>:$alias,
@@ -81,6 +94,9 @@ def TLX_LocalSliceOp : TLX_Op<"local_slice", [
     The result type gives the extents and, in `of`, the tile's shape. Row
     offsets are multiples of 8 and column offsets multiples of a panel, so that
     the part lies as the swizzle expects.
+
+    A part of a tile in tensor memory has all its rows; it is a buffer like any
+    other, without `of`. Its first element begins a column of 32 bits.
 
     Example:
 
@@ -127,7 +143,7 @@ def TLX_LocalReinterpretOp : TLX_Op<"local_reinterpret", [
     Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
   let summary = "The same bytes as another shape and element type";
   let description = [{
-    Both have the same number of bytes.
+    Both have the same number of bytes; in tensor memory, in each row.
 
     Example:
 
@@ -147,11 +163,16 @@ def TLX_LocalReinterpretOp : TLX_Op<"local_reinterpret", [
 
 def TLX_LocalLoadOp : TLX_Op<"local_load", [
     DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
-    DeclareOpInterfaceMethods<TLX_TileOpInterface>]> {
+    DeclareOpInterfaceMethods<TLX_TileOpInterface, [
+      "getRequiredResultLayout"]>]> {
   let summary = "Read a buffer into a tile";
   let description = [{
     Every thread reads the elements that the tile's layout gives it, through the
     generic proxy.
+
+    From tensor memory each thread reads a row, or an equal part of one where
+    the task has several warpgroups, and waits for it (`tcgen05.ld.32x32b`,
+    `tcgen05.wait::ld`, PTX ISA 9.7.16.8). The task has a multiple of 4 warps.
 
     Example:
 
@@ -171,12 +192,19 @@ def TLX_LocalLoadOp : TLX_Op<"local_load", [
 
 def TLX_LocalStoreOp : TLX_Op<"local_store", [
     DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
-    DeclareOpInterfaceMethods<TLX_TileOpInterface>]> {
+    DeclareOpInterfaceMethods<TLX_TileOpInterface, [
+      "getRequiredOperandLayout"]>]> {
   let summary = "Write a tile into a buffer";
   let description = [{
     Every thread writes its elements, through the generic proxy. Before TMA or
-    `wgmma` reads them, each writing thread needs `tlx.fence_async_shared`,
-    which `tlx-insert-fences` adds.
+    the matrix units read them, each writing thread needs
+    `tlx.fence_async_shared`, which `tlx-insert-fences` adds. 16-bit tiles that
+    lie as accumulators do are stored by `stmatrix`, into transposed views by
+    its `.trans` form (PTX ISA 9.7.15.5.16).
+
+    Into tensor memory each thread writes a row, or an equal part of one, as it
+    would read it (`tcgen05.st.32x32b`, PTX ISA 9.7.16.8). The write is done
+    after the `tlx.tcgen05_fence before` that `tlx-insert-fences` adds.
 
     Example:
 

@@ -14,6 +14,8 @@ include "jfa/Dialect/TLX/IR/TLXMemoryOps.td"
 include "jfa/Dialect/TLX/IR/TLXBarrierOps.td"
 include "jfa/Dialect/TLX/IR/TLXTMAOps.td"
 include "jfa/Dialect/TLX/IR/TLXMMAOps.td"
+include "jfa/Dialect/TLX/IR/TLXTensorMemoryOps.td"
 include "jfa/Dialect/TLX/IR/TLXTileOps.td"
+include "jfa/Dialect/TLX/IR/TLXClusterOps.td"
 
 #endif // JFA_DIALECT_TLX_IR_TLXOPS

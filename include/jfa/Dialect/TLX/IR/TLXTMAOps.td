@@ -36,6 +36,11 @@ def TLX_AsyncDescriptorLoadOp : TLX_Op<"async_descriptor_load", [
     out of bounds, to the barrier: `cp.async.bulk.tensor` with
     `mbarrier::complete_tx::bytes` (PTX ISA 9.7.9.27).
 
+    With `multicast` it writes the same buffer of every CTA of the cluster whose
+    rank is in the mask (`.multicast::cluster`), and delivers all of its bytes to
+    the same barrier of each of them. Each expects the bytes of all copies that
+    reach it, whoever has started them.
+
     Example:
 
     ```mlir
@@ -53,15 +58,17 @@ def TLX_AsyncDescriptorLoadOp : TLX_Op<"async_descriptor_load", [
     Optional<I32>:$segment_start, Optional<I32>:$segment_length,
     Arg<TLX_MemDescType, "", [MemWrite<TLX_SharedMemory>]>:$destination,
     Arg<TLX_MBarrierType, "", [MemRead<TLX_BarrierState>, MemWrite<TLX_BarrierState>]>:$barrier,
-    Optional<I32>:$index);
+    Optional<I32>:$index, Optional<I32>:$multicast);
   let assemblyFormat = [{
     $map `[` $coordinates `]`
     (`segment` `(` $segment_start^ `,` $segment_length `)`)? `,`
-    $destination `signal` $barrier (`[` $index^ `]`)? attr-dict
+    $destination `signal` $barrier (`[` $index^ `]`)?
+    (`multicast` `(` $multicast^ `)`)? attr-dict
     `:` qualified(type($map)) `,` qualified(type($destination)) `,`
     qualified(type($barrier))
   }];
   let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 class TLX_AsyncDescriptorWriteOp<string mnemonic>

@@ -35,7 +35,10 @@ def TLX_KernelOp : TLX_Op<"kernel", [
     share one between tasks.
 
     `parameters` appears when `tlx-specialize` has bound the parameters.
-    `cluster` is the number of CTAs of a cluster, along x.
+    `cluster` is the number of CTAs of a cluster, along x: a power of two up to
+    8, which every GPU with clusters can launch (the portable limit of CUDA's
+    programming guide). Only with it the ops of the Cluster family may be used.
+    The grid has whole clusters.
 
     Example:
 
@@ -57,6 +60,8 @@ def TLX_KernelOp : TLX_Op<"kernel", [
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
+    /// The CTAs of a cluster, 1 without clusters; none while a parameter decides.
+    std::optional<int64_t> getClusterSize();
     // FunctionOpInterface.
     ArrayRef<Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ArrayRef<Type> getResultTypes() { return getFunctionType().getResults(); }
@@ -71,9 +76,10 @@ def TLX_AsyncTasksOp : TLX_Op<"async_tasks", [
     RecursiveMemoryEffects]> {
   let summary = "Split the warps of the CTA into tasks that run concurrently";
   let description = [{
-    Holds only `tlx.async_task`s. Warps are dealt to them in order, every task
-    that has a register budget starting at a warpgroup. It ends when all tasks
-    have ended; nothing runs after it.
+    Holds only `tlx.async_task`s. Warps are dealt to them in order. Tasks with
+    register budgets start at a warpgroup, except that tasks of a few warps with
+    the same budget share one. It ends when all tasks have ended; nothing runs
+    after it.
 
     Constraints:
     1. A kernel has at most one, as its last op.

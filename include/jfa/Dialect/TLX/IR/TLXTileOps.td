@@ -297,6 +297,27 @@ def TLX_InMaskedTailOp : TLX_Op<"in_masked_tail", [
   let hasFolder = 1;
 }
 
+def TLX_VoteAnyOp : TLX_TileOp<"vote_any"> {
+  let summary = "Whether an element of a warp's part of a tile is true";
+  let description = [{
+    True if any element that the warp's threads hold is true; it may be true
+    otherwise. Every thread of a warp gets the same answer, other warps may get
+    another one, so what depends on it must be right to do for any warp, and
+    must not synchronise: it saves work that changes nothing. `vote.sync.any`
+    (PTX ISA 9.7.13.9).
+
+    Example:
+
+    ```mlir
+    %t = arith.constant dense<true> : tensor<128xi1>
+    %any = tlx.vote_any %t : tensor<128xi1>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[I1]>:$source);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+}
+
 } // opDocGroup
 
 #endif // JFA_DIALECT_TLX_IR_TLXTILEOPS

@@ -28,7 +28,12 @@ def TLX_MemDescType : TLX_Type<"MemDesc", "memdesc"> {
     bytes (64 elements of 16 bits) of columns, each panel R rows of 128 bytes,
     with the 128-byte swizzle (PTX ISA 5.5.7) on absolute address bits; narrower
     tiles use the 64- or 32-byte swizzle. This is what a TMA box writes and
-    what `wgmma` reads. Rank-1 buffers are plain arrays.
+    what the matrix units read. Rank-1 buffers are plain arrays.
+
+    `tensor` puts the buffer into tensor memory (Blackwell; PTX ISA 9.7.16.1):
+    tiles of 128 rows, one for each lane. Elements of 32 bits take a column
+    each, two of 16 bits share one. Their columns need not be contiguous with
+    anything, so views of them are buffers like any other and have no `of`.
 
     Examples:
 
@@ -36,6 +41,7 @@ def TLX_MemDescType : TLX_Type<"MemDesc", "memdesc"> {
     !tlx.memdesc<[STAGES, BLOCK_N, HEAD_DIM], ELEMENT>
     !tlx.memdesc<[64, 128], bf16, of = [128, 128]>
     !tlx.memdesc<[128, 64], bf16, transposed>
+    !tlx.memdesc<[2, 128, BLOCK_N], f32, tensor>
     ```
   }];
   let parameters = (ins
@@ -49,15 +55,20 @@ def TLX_MemDescType : TLX_Type<"MemDesc", "memdesc"> {
       "::llvm::ArrayRef<::mlir::jfa::tlx::ExprAttr>":$shape,
       "::mlir::Attribute":$element,
       CArg<"::llvm::ArrayRef<::mlir::jfa::tlx::ExprAttr>", "{}">:$allocShape,
-      CArg<"bool", "false">:$transposed), [{
+      CArg<"bool", "false">:$transposed,
+      CArg<"::mlir::jfa::tlx::MemorySpace",
+           "::mlir::jfa::tlx::MemorySpace::Shared">:$memorySpace), [{
       return $_get(element.getContext(), shape, element, allocShape, transposed,
-                   MemorySpace::Shared);
+                   memorySpace);
     }]>,
   ];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     int64_t getRank() const { return getShape().size(); }
+    bool isInTensorMemory() const {
+      return getMemorySpace() == MemorySpace::Tensor;
+    }
     /// The shape, once every parameter is bound.
     FailureOr<SmallVector<int64_t>> getStaticShape() const;
     /// The element type, or null while a parameter still stands for it.

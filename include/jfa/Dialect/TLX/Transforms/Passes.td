@@ -211,9 +211,34 @@ def VerifyLayoutsPass
   }];
 }
 
+def VerifyTargetPass
+    : Pass<"tlx-verify-target", "::mlir::jfa::tlx::KernelOp"> {
+  let summary = "Check that an architecture has what a kernel uses";
+  let description = [{
+    Refuses ops, and forms of ops, that `arch` lacks, and says what to use
+    instead: products in registers are Hopper's, tensor memory is Blackwell's.
+
+    It changes nothing. For `sm_100a` it accepts
+
+    ```mlir
+    tlx.async_dot %a, %b, %d : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[64, 128], bf16>, !tlx.memdesc<[128, 128], f32, tensor>
+    ```
+
+    and refuses
+
+    ```mlir
+    %d = tlx.async_dot %a, %b : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 128], bf16> -> tensor<64x128xf32>
+    ```
+  }];
+  let options = [
+    Option<"arch", "arch", "std::string", "\"sm_90a\"",
+           "The architecture that is compiled for">,
+  ];
+}
+
 def AllocateMemoryPass
     : Pass<"tlx-allocate-memory", "::mlir::jfa::tlx::KernelOp"> {
-  let summary = "Lay out the shared memory of kernels";
+  let summary = "Lay out the shared and tensor memory of kernels";
   let description = [{
     Sets `offset`, in bytes from the start of the CTA's dynamic shared memory,
     of every `tlx.local_alloc`, of every `tlx.alloc_barriers` and of every
@@ -228,6 +253,12 @@ def AllocateMemoryPass
     `tlx-insert-fences`, which has to come later, keeps their accesses apart.
 
     More than `limit` bytes are an error that lists every buffer.
+
+    Buffers in tensor memory get the number of their first column, in the order
+    of the program; they share columns only if `alias` says so. The kernel's
+    `tlx.tensor_memory_columns` says how many are allocated: a power of two from
+    32 to 512, beyond which there are none; and `tlx.tensor_memory_address`
+    where in shared memory the hardware writes the address of the first.
 
     ```mlir
     tlx.kernel @k() {
@@ -265,6 +296,11 @@ def InsertFencesPass
        asynchronous access may meet (PTX ISA 8.6): before that access, or before
        the next op that lets other threads or tasks know, whichever comes first,
        so that every thread fences its own writes.
+
+    3. Inserts `tlx.tcgen05_fence before` where other threads may learn that
+       this one has accessed tensor memory, or where it is about to access what
+       it has written there, and `tlx.tcgen05_fence after` before the first
+       access to tensor memory after a wait (PTX ISA 9.7.16.6).
 
     Nothing is inserted where the kernel already has it. Buffers that share
     storage, by `alias` or by their offsets, count as one, and so do the tiles

@@ -1,0 +1,156 @@
+//===- TLXClusterOps.td - Cluster family: CTAs that work together -*- tablegen -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_DIALECT_TLX_IR_TLXCLUSTEROPS
+#define JFA_DIALECT_TLX_IR_TLXCLUSTEROPS
+
+include "jfa/Dialect/TLX/IR/TLXInterfaces.td"
+include "jfa/Dialect/TLX/IR/TLXTypes.td"
+
+def TLX_ClusterDocs : OpDocGroup {
+  let summary = "Cluster: CTAs that reach each other's shared memory";
+  let description = [{
+    The CTAs of a cluster run at the same time, and each knows its rank. Their
+    buffers and barriers lie at the same offsets, so that one value names one in
+    every CTA. A *mask* says in which: bit r stands for the CTA of rank r. Masks
+    are values, of 1 to 2^n - 1 for a cluster of n CTAs.
+
+    A kernel says `cluster(n)`, or none of these ops may be in it. Two rules are
+    the author's, and the simulator's to check:
+
+    1. No CTA reaches another one's barriers or buffers before that has
+       initialised them: a `tlx.cluster_arrive` and a `tlx.cluster_wait` after the
+       last `tlx.alloc_barriers`, before the tasks (PTX ISA 9.7.13.4).
+    2. No CTA ends while another one may still reach it. A task of each CTA ends
+       with both ops, or has waited for the last thing that others do to it.
+  }];
+}
+
+let opDocGroup = TLX_ClusterDocs in {
+
+def TLX_ClusterRankOp : TLX_Op<"cluster_rank", [Pure]> {
+  let summary = "The rank of this CTA in its cluster";
+  let description = [{
+    From 0 to the kernel's `cluster` - 1: `%cluster_ctarank` (PTX ISA 10). CTAs
+    of consecutive `tlx.cta_id` make a cluster, so that it is also the remainder
+    of that by the size of the cluster. 0 in a cluster of one.
+
+    Example:
+
+    ```mlir
+    tlx.kernel @k() cluster(2) {
+      %rank = tlx.cluster_rank : i32
+    }
+    ```
+  }];
+  let results = (outs I32:$rank);
+  let assemblyFormat = "attr-dict `:` type($rank)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def TLX_ClusterArriveOp : TLX_Op<"cluster_arrive", [TLX_Synchronizes]> {
+  let summary = "Arrive at the barrier of the cluster";
+  let description = [{
+    Every thread of every CTA of the cluster has to arrive once before the
+    barrier completes; threads that have ended do not count. What a thread did
+    before is visible to those that have waited, what it has started is not:
+    asynchronous operations are waited for by their own means. Before the tasks,
+    mbarriers that have been initialised are visible to the other CTAs too.
+
+    `barrier.cluster.arrive.aligned`, with release semantics (PTX ISA 9.7.13.3):
+    all threads of a warp execute it, so no branch may part them. A thread must
+    not arrive again before it has waited.
+
+    Example:
+
+    ```mlir
+    tlx.kernel @k() cluster(2) {
+      %full = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[2]>
+      tlx.cluster_arrive
+      tlx.cluster_wait
+    }
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def TLX_ClusterWaitOp : TLX_Op<"cluster_wait", [TLX_Synchronizes]> {
+  let summary = "Wait for the barrier of the cluster";
+  let description = [{
+    Waits until every thread of the cluster that has not ended has arrived:
+    `barrier.cluster.wait.aligned`, with acquire semantics (PTX ISA 9.7.13.3).
+    The thread has to have arrived itself (`tlx.cluster_arrive`). What lies
+    between is done while the others come.
+
+    Example:
+
+    ```mlir
+    tlx.kernel @k() cluster(2) {
+      tlx.cluster_arrive
+      %buffer = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+      tlx.cluster_wait
+    }
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def TLX_RemoteBarrierArriveOp : TLX_Op<"remote_barrier_arrive", [
+    TLX_Synchronizes, DeclareOpInterfaceMethods<TLX_BarrierOpInterface>]> {
+  let summary = "Arrive at an mbarrier of each of some CTAs of the cluster";
+  let description = [{
+    One arrival of the task's replica at the same barrier of every CTA in
+    `mask`, its own CTA among them if the mask says so: `mapa` and
+    `mbarrier.arrive.shared::cluster` (PTX ISA 9.7.9.23, 9.7.13.15.13), issued by
+    one thread for each of the CTAs. A CTA's `arrivals` count those from other
+    CTAs. Waits are local.
+
+    It is the arrival that releases a slot which other CTAs fill with
+    `multicast` copies: each of these waits for all who read the slot in any CTA.
+
+    The instruction is the one without `.release.cluster`, which costs a fence of
+    the whole GPU each time. What it publishes to other CTAs are the
+    asynchronous operations that the task has waited for, such as the products
+    that have read the slot. For accesses through the generic proxy, such as
+    `tlx.local_load`, put a `tlx.fence_async_shared` before it: they meet the copy
+    of another CTA, and the simulator reports a missing proxy fence otherwise.
+
+    Example:
+
+    ```mlir
+    tlx.kernel @k() cluster(2) {
+      %both = arith.constant 3 : i32
+      %slot = arith.constant 0 : i32
+      %empty = tlx.alloc_barriers arrivals(2) : !tlx.mbarrier<[2]>
+      tlx.cluster_arrive
+      tlx.cluster_wait
+      tlx.async_tasks {
+        tlx.async_task @consumer warps(4) {
+          tlx.remote_barrier_arrive %empty[%slot] mask(%both) : !tlx.mbarrier<[2]>
+          tlx.cluster_arrive
+          tlx.cluster_wait
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins TLX_MBarrierType:$barrier, Optional<I32>:$index,
+                       I32:$mask);
+  let assemblyFormat = [{
+    $barrier (`[` $index^ `]`)? `mask` `(` $mask `)` attr-dict
+    `:` qualified(type($barrier))
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
+} // opDocGroup
+
+#endif // JFA_DIALECT_TLX_IR_TLXCLUSTEROPS

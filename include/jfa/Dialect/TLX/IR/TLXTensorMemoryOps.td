@@ -1,0 +1,77 @@
+//===- TLXTensorMemoryOps.td - TensorMemory family: tcgen05's order -*- tablegen -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_DIALECT_TLX_IR_TLXTENSORMEMORYOPS
+#define JFA_DIALECT_TLX_IR_TLXTENSORMEMORYOPS
+
+include "jfa/Dialect/TLX/IR/TLXInterfaces.td"
+include "jfa/Dialect/TLX/IR/TLXTypes.td"
+
+def TLX_TensorMemoryDocs : OpDocGroup {
+  let summary = "TensorMemory: the order of what happens in tensor memory";
+  let description = [{
+    Tensor memory is allocated, viewed, read and written by the ops of the
+    Memory family and computed in by those of the MMA family. What is here
+    orders that (PTX ISA 9.7.16.6).
+  }];
+}
+
+let opDocGroup = TLX_TensorMemoryDocs in {
+
+def TLX_Tcgen05CommitOp : TLX_Op<"tcgen05_commit", [
+    TLX_Synchronizes, DeclareOpInterfaceMethods<TLX_BarrierOpInterface>,
+    DeclareOpInterfaceMethods<TLX_TargetOpInterface>]> {
+  let summary = "Arrive at an mbarrier when the products started so far are done";
+  let description = [{
+    One arrival, made when all products that this replica of the task has
+    started into tensor memory are done: they have read their factors, and their
+    sums are there. It returns at once, and says nothing of what else the task
+    did before. The thread that issues the products issues it:
+    `tcgen05.commit.mbarrier::arrive::one` (PTX ISA 9.7.16.12).
+
+    Example:
+
+    ```mlir
+    %done = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[2]>
+    %i = arith.constant 0 : i32
+    tlx.tcgen05_commit %done[%i] : !tlx.mbarrier<[2]>
+    ```
+  }];
+  let arguments = (ins TLX_MBarrierType:$barrier, Optional<I32>:$index);
+  let assemblyFormat = [{
+    $barrier (`[` $index^ `]`)? attr-dict `:` qualified(type($barrier))
+  }];
+  let hasVerifier = 1;
+}
+
+def TLX_Tcgen05FenceOp : TLX_Op<"tcgen05_fence", [
+    MemoryEffects<[MemRead<TLX_SharedMemory>, MemWrite<TLX_SharedMemory>]>,
+    DeclareOpInterfaceMethods<TLX_TargetOpInterface>]> {
+  let summary = "Order accesses to tensor memory around a synchronisation";
+  let description = [{
+    What a thread does in tensor memory comes before what another one does there
+    after a synchronisation of the two if the former executes
+    `tlx.tcgen05_fence before` ahead of it and the latter `tlx.tcgen05_fence
+    after` behind it (`tcgen05.fence`, PTX ISA 9.7.16.11). `before` also waits
+    until the thread's own writes are done (`tcgen05.wait::st`). The end of
+    products, learnt from a barrier that `tlx.tcgen05_commit` arrives at, needs
+    only the latter. `tlx-insert-fences` adds both.
+
+    Example:
+
+    ```mlir
+    tlx.tcgen05_fence before
+    tlx.tcgen05_fence after
+    ```
+  }];
+  let arguments = (ins TLX_Tcgen05FenceKindAttr:$kind);
+  let assemblyFormat = "$kind attr-dict";
+}
+
+} // opDocGroup
+
+#endif // JFA_DIALECT_TLX_IR_TLXTENSORMEMORYOPS

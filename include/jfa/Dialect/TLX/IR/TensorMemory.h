@@ -1,0 +1,56 @@
+//===- TensorMemory.h - Buffers in tensor memory -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where the elements of buffers in tensor memory lie. Tensor memory is 128
+// lanes of 512 columns of 32 bits; warp w of a warpgroup reaches lanes 32 w to
+// 32 w + 31 (PTX ISA 9.7.16.1).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_DIALECT_TLX_IR_TENSORMEMORY_H
+#define JFA_DIALECT_TLX_IR_TENSORMEMORY_H
+
+#include "jfa/Dialect/TLX/IR/TLX.h"
+
+namespace mlir::jfa::tlx {
+
+constexpr int64_t kTensorLanes = 128;
+constexpr int64_t kTensorColumns = 512;
+/// The fewest columns that can be allocated.
+constexpr int64_t kMinTensorColumns = 32;
+constexpr int64_t kTensorCellBits = 32;
+
+/// Attributes of a kernel, which tlx-allocate-memory sets: the columns that it
+/// allocates, and the byte of shared memory at which the hardware writes their
+/// address.
+constexpr StringLiteral kTensorColumnsAttr = "tlx.tensor_memory_columns";
+constexpr StringLiteral kTensorAddressAttr = "tlx.tensor_memory_address";
+
+/// Whether `type` is that of a buffer in tensor memory.
+inline bool isInTensorMemory(Type type) {
+  auto buffer = dyn_cast<MemDescType>(type);
+  return buffer && buffer.isInTensorMemory();
+}
+
+/// Columns that one tile of a buffer takes: element (r, c) lies in lane r and,
+/// counted from the tile's first, column c * bits / 32. Fails while parameters
+/// are unbound.
+FailureOr<int64_t> getTensorTileColumns(MemDescType type);
+
+/// Columns that the whole buffer takes: its tiles lie side by side.
+FailureOr<int64_t> getTensorColumns(MemDescType type);
+
+/// The layout of a tile of `shape` that `threads` threads read from tensor
+/// memory with `tcgen05.ld.32x32b`: thread t of a warpgroup has row t, and the
+/// columns of a row are dealt to the warpgroups in equal parts. Null if they
+/// cannot be.
+LayoutAttr getTensorMemoryLayout(MLIRContext *context, ArrayRef<int64_t> shape,
+                                 int64_t threads);
+
+} // namespace mlir::jfa::tlx
+
+#endif // JFA_DIALECT_TLX_IR_TENSORMEMORY_H

@@ -1,0 +1,52 @@
+//===- Tcgen05Descriptor.h - What tcgen05.mma is told -----------*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The descriptors of a product in tensor memory, as pure functions: how an
+// operand lies in shared memory (PTX ISA 9.7.16.4.1), and what the instruction
+// computes (9.7.16.4.2).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef JFA_LIB_CONVERSION_TLXTONVVM_TCGEN05DESCRIPTOR_H
+#define JFA_LIB_CONVERSION_TLXTONVVM_TCGEN05DESCRIPTOR_H
+
+#include "WgmmaDescriptor.h"
+
+namespace mlir::jfa::tlx {
+
+/// The fields of the descriptor of an operand in shared memory, other than the
+/// address. They are wgmma's, and a constant: 0b001 in bits 46 to 48. (The
+/// codes of the swizzles are twice wgmma's, one bit lower.)
+inline int64_t getTcgen05FixedBits(const SharedOperand &operand) {
+  return operand.getFixedBits() | int64_t(1) << 46;
+}
+
+/// A dense product of `kind::f16` with f32 sums.
+struct Tcgen05Instruction {
+  bool isBF16;
+  /// Extents of the sums, multiples of 16 and of 8.
+  int64_t m, n;
+  /// Whether M or N is contiguous in shared memory; otherwise K is.
+  bool aIsMNMajor = false, bIsMNMajor = false;
+
+  /// The instruction descriptor.
+  uint32_t encode() const {
+    constexpr uint32_t kF32Sums = 1u << 4;
+    uint32_t type = isBF16 ? 1 : 0;
+    return kF32Sums | type << 7 | type << 10 | uint32_t(aIsMNMajor) << 15 |
+           uint32_t(bIsMNMajor) << 16 | uint32_t(n >> 3) << 17 |
+           uint32_t(m >> 4) << 24;
+  }
+};
+
+/// The lane of tensor memory in an address; the column is in the low bits (PTX
+/// ISA 9.7.16.1.1).
+constexpr int64_t kTensorLaneShift = 16;
+
+} // namespace mlir::jfa::tlx
+
+#endif // JFA_LIB_CONVERSION_TLXTONVVM_TCGEN05DESCRIPTOR_H

@@ -1,0 +1,317 @@
+//===- TensorMemoryToNVVM.cpp - Lowering to tcgen05 -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The TensorMemory family, and what ops of the Memory and MMA families become
+// where a buffer is in tensor memory. A buffer there is an address of 32 bits:
+// the lane in the upper half, the column in the lower.
+//
+//===----------------------------------------------------------------------===//
+
+#include "InlinePTX.h"
+#include "LoweringPattern.h"
+#include "SharedOperands.h"
+#include "Tcgen05Descriptor.h"
+
+#include "jfa/Dialect/TLX/IR/RegisterLayout.h"
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::jfa;
+using namespace mlir::jfa::tlx;
+
+/// Elements of K in one instruction, and the columns that they take in tensor
+/// memory.
+static constexpr int64_t kDepth = 16, kDepthColumns = 8;
+
+//===----------------------------------------------------------------------===//
+// The beginning and the end of a kernel
+//===----------------------------------------------------------------------===//
+
+static int64_t getInteger(Operation *op, StringRef name) {
+  return op->getAttrOfType<IntegerAttr>(name).getInt();
+}
+
+static Value tensorPointer(LoweringBuilder &b, Value address) {
+  Type pointer = LLVM::LLVMPointerType::get(b.builder.getContext(), 6);
+  return b.create<LLVM::IntToPtrOp>(pointer, address);
+}
+
+/// A barrier of all threads that also orders accesses to tensor memory.
+static void buildTensorBarrier(LoweringBuilder &b) {
+  b.create<NVVM::Tcgen05FenceOp>(NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+  b.create<NVVM::Barrier0Op>();
+  b.create<NVVM::Tcgen05FenceOp>(NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+}
+
+/// The address that the allocation has left in shared memory.
+static Value loadTensorAddress(LoweringBuilder &b, Operation *kernel) {
+  Value slot = b.sharedAddress(getInteger(kernel, kTensorAddressAttr));
+  return b.create<LLVM::LoadOp>(b.builder.getI32Type(), b.sharedPointer(slot));
+}
+
+void tlx::prepareTensorMemory(KernelOp kernel) {
+  if (!kernel->hasAttr(kTensorColumnsAttr)) {
+    return;
+  }
+  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  LoweringBuilder b(builder, kernel.getLoc());
+  b.guarded(b.equals(b.uniformWarp(), 0), [&] {
+    Value slot = b.sharedAddress(getInteger(kernel, kTensorAddressAttr));
+    b.create<NVVM::Tcgen05AllocOp>(
+        b.sharedPointer(slot), b.i32(getInteger(kernel, kTensorColumnsAttr)),
+        NVVM::CTAGroupKind::CTA_1);
+    b.create<NVVM::Tcgen05RelinquishAllocPermitOp>(NVVM::CTAGroupKind::CTA_1);
+  });
+  buildTensorBarrier(b);
+  Value base = loadTensorAddress(b, kernel);
+  auto allocs = llvm::to_vector(kernel.getBody().getOps<LocalAllocOp>());
+  for (LocalAllocOp alloc : allocs) {
+    if (!alloc.getBuffer().getType().isInTensorMemory()) {
+      continue;
+    }
+    Value address = b.addConstant(base, *alloc.getOffset());
+    auto buffer = b.create<UnrealizedConversionCastOp>(
+        TypeRange(alloc.getBuffer().getType()), ValueRange(address));
+    // An alias may come later; it has its own offset by now.
+    alloc.getBuffer().replaceUsesWithIf(
+        buffer.getResult(0),
+        [](OpOperand &use) { return !isa<LocalAllocOp>(use.getOwner()); });
+  }
+  // Aliases name those before them.
+  for (LocalAllocOp alloc : llvm::reverse(allocs)) {
+    if (alloc.getBuffer().getType().isInTensorMemory()) {
+      alloc.erase();
+    }
+  }
+}
+
+void tlx::buildTensorMemoryEnd(LoweringBuilder &b, Operation *kernel) {
+  if (!kernel->hasAttr(kTensorColumnsAttr)) {
+    return;
+  }
+  buildTensorBarrier(b);
+  b.guarded(b.equals(b.uniformWarp(), 0), [&] {
+    Value address = tensorPointer(b, loadTensorAddress(b, kernel));
+    b.create<NVVM::Tcgen05DeallocOp>(
+        address, b.i32(getInteger(kernel, kTensorColumnsAttr)),
+        NVVM::CTAGroupKind::CTA_1);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct TensorViewLowering : public LoweringPattern<LocalViewOp> {
+  using LoweringPattern::LoweringPattern;
+
+  Replacement lower(LocalViewOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
+    if (!op.getView().getType().isInTensorMemory()) {
+      return failure(); // In shared memory.
+    }
+    Value columns = b.mulConstant(
+        adaptor.getIndex(), *getTensorTileColumns(op.getView().getType()));
+    return SmallVector<Value>{b.add(adaptor.getSource(), columns)};
+  }
+};
+
+struct TensorSliceLowering : public LoweringPattern<LocalSliceOp> {
+  using LoweringPattern::LoweringPattern;
+
+  Replacement lower(LocalSliceOp op, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
+    MemDescType type = op.getView().getType();
+    if (!type.isInTensorMemory()) {
+      return failure(); // In shared memory.
+    }
+    int64_t perColumn =
+        kTensorCellBits / type.getElementType().getIntOrFloatBitWidth();
+    Value column = b.divConstant(adaptor.getOffsets()[1], perColumn);
+    return SmallVector<Value>{b.add(adaptor.getSource(), column)};
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+/// Where the thread's part of a tile begins: its warp's lanes, and the columns
+/// of its warpgroup.
+static Value getPartAddress(LoweringBuilder &b, Value buffer,
+                            RankedTensorType tile, const TaskThreads &task) {
+  constexpr int64_t kLanesMask = 96; // 32 for each warp of a warpgroup
+  Value lanes = b.create<arith::AndIOp>(b.threadId(), b.i32(kLanesMask));
+  Value address =
+      b.add(buffer, b.create<arith::ShLIOp>(lanes, b.i32(kTensorLaneShift)));
+  if (task.threadsPerReplica == kTensorLanes) {
+    return address;
+  }
+  int64_t perColumn = kTensorCellBits / tile.getElementTypeBitWidth();
+  Value element = threadCoordinate(b, getLayout(tile), task, /*dim=*/1);
+  return b.add(address, b.divConstant(element, perColumn));
+}
+
+struct TensorLoadLowering
+    : public TaskLoweringPattern<LocalLoadOp, TileAdaptor<LocalLoadOp>> {
+  using TaskLoweringPattern::TaskLoweringPattern;
+
+  Replacement lower(LocalLoadOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    if (!op.getSource().getType().isInTensorMemory()) {
+      return failure(); // In shared memory.
+    }
+    RankedTensorType tile = op.getTile().getType();
+    bool packed = isPacked(tile);
+    int64_t columns = getLayout(tile).getNumRegisters() / (packed ? 2 : 1);
+    Value address = getPartAddress(b, adaptor.getSource().front(), tile, task);
+    Type type = packed ? Type(VectorType::get(2, tile.getElementType()))
+                       : tile.getElementType();
+    SmallVector<Value> registers;
+    for (Value column : buildTensorLoad(b, address, columns)) {
+      registers.push_back(column.getType() == type
+                              ? column
+                              : b.create<LLVM::BitcastOp>(type, column));
+    }
+    return registers;
+  }
+};
+
+struct TensorStoreLowering
+    : public TaskLoweringPattern<LocalStoreOp, TileAdaptor<LocalStoreOp>> {
+  using TaskLoweringPattern::TaskLoweringPattern;
+
+  Replacement lower(LocalStoreOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    if (!op.getDestination().getType().isInTensorMemory()) {
+      return failure(); // In shared memory.
+    }
+    Value address = getPartAddress(b, adaptor.getDestination().front(),
+                                   op.getTile().getType(), task);
+    buildTensorStore(b, address, llvm::to_vector(adaptor.getTile()));
+    return SmallVector<Value>();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+struct TensorDotLowering
+    : public TaskLoweringPattern<AsyncDotOp, TileAdaptor<AsyncDotOp>> {
+  using TaskLoweringPattern::TaskLoweringPattern;
+
+  Replacement lower(AsyncDotOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    if (!op.isInTensorMemory()) {
+      return failure(); // In registers.
+    }
+    std::optional<SharedOperand> lhs;
+    auto aType = cast<MemDescType>(op.getA().getType());
+    FailureOr<SharedOperand> rhs =
+        getSharedOperand(op, op.getB().getType(), /*kIsLast=*/false);
+    if (failed(rhs)) {
+      return failure();
+    }
+    if (!aType.isInTensorMemory()) {
+      FailureOr<SharedOperand> left =
+          getSharedOperand(op, aType, /*kIsLast=*/true);
+      if (failed(left)) {
+        return failure();
+      }
+      lhs = *left;
+    }
+    b.guarded(b.isLeader(task), [&] {
+      Value accumulate =
+          op.getAccumulate()
+              ? adaptor.getAccumulate().front()
+              : b.create<arith::ConstantOp>(b.builder.getBoolAttr(false));
+      buildSteps(b, op, lhs, *rhs, adaptor.getA().front(),
+                 adaptor.getB().front(), adaptor.getC().front(), accumulate);
+    });
+    return SmallVector<Value>();
+  }
+
+private:
+  /// One instruction for each 16 of K.
+  static void buildSteps(LoweringBuilder &b, AsyncDotOp op,
+                         const std::optional<SharedOperand> &lhs,
+                         const SharedOperand &rhs, Value a, Value bAddress,
+                         Value sums, Value accumulate) {
+    AsyncDotOp::Extents extents = op.getExtents();
+    Tcgen05Instruction instruction{
+        op.getB().getType().getElementType().isBF16(), extents.m, extents.n,
+        lhs && !lhs->kMajor, !rhs.kMajor};
+    Value descriptor = b.i32(static_cast<int32_t>(instruction.encode()));
+    Value left = a;
+    if (lhs) {
+      left = buildDescriptor(b, getTcgen05FixedBits(*lhs), a);
+    }
+    Value right = buildDescriptor(b, getTcgen05FixedBits(rhs), bAddress);
+    Value target = tensorPointer(b, sums);
+    for (int64_t k = 0; k < extents.k; k += kDepth) {
+      Value factor =
+          lhs ? advanceDescriptor(b, left, lhs->getOffset(0, k))
+              : tensorPointer(b,
+                              b.addConstant(left, k / kDepth * kDepthColumns));
+      b.create<NVVM::Tcgen05MMAOp>(
+          NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
+          NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, target,
+          factor, advanceDescriptor(b, right, rhs.getOffset(0, k)), descriptor,
+          accumulate, /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+      accumulate = b.create<arith::ConstantOp>(b.builder.getBoolAttr(true));
+    }
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+struct Tcgen05CommitLowering : public TaskLoweringPattern<Tcgen05CommitOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
+
+  Replacement lower(Tcgen05CommitOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    Value address = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
+    b.guarded(b.isLeader(task), [&] {
+      b.create<NVVM::Tcgen05CommitOp>(b.sharedPointer(address),
+                                      /*multicastMask=*/Value(),
+                                      NVVM::CTAGroupKind::CTA_1);
+    });
+    return SmallVector<Value>();
+  }
+};
+
+struct Tcgen05FenceLowering : public LoweringPattern<Tcgen05FenceOp> {
+  using LoweringPattern::LoweringPattern;
+
+  Replacement lower(Tcgen05FenceOp op, Adaptor,
+                    LoweringBuilder &b) const override {
+    if (op.getKind() == Tcgen05FenceKind::After) {
+      b.create<NVVM::Tcgen05FenceOp>(NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+      return SmallVector<Value>();
+    }
+    b.create<NVVM::Tcgen05WaitOp>(NVVM::Tcgen05WaitKind::STORE);
+    b.create<NVVM::Tcgen05FenceOp>(NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
+    return SmallVector<Value>();
+  }
+};
+} // namespace
+
+void tlx::populateTensorMemoryToNVVMPatterns(const TLXTypeConverter &converter,
+                                             RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  // Before the patterns of the same ops for shared memory and registers.
+  patterns.add<TensorViewLowering, TensorSliceLowering, TensorLoadLowering,
+               TensorStoreLowering, TensorDotLowering>(converter, context,
+                                                       /*benefit=*/2);
+  patterns.add<Tcgen05CommitLowering, Tcgen05FenceLowering>(converter, context);
+}

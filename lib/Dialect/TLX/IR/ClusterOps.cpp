@@ -1,0 +1,115 @@
+//===- ClusterOps.cpp - Cluster family: CTAs that work together -*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpVerification.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::jfa;
+using namespace mlir::jfa::tlx;
+
+//===----------------------------------------------------------------------===//
+// What ops of several families say of clusters
+//===----------------------------------------------------------------------===//
+
+std::optional<int64_t> KernelOp::getClusterSize() {
+  ExprAttr cluster = getClusterAttr();
+  return cluster ? cluster.getConstant() : 1;
+}
+
+LogicalResult tlx::verifyInCluster(Operation *op) {
+  // A helper is checked where it is inlined.
+  auto kernel = op->getParentOfType<KernelOp>();
+  if (!kernel || kernel.getClusterAttr()) {
+    return success();
+  }
+  InFlightDiagnostic diag =
+      op->emitOpError("expected a kernel with clusters, since it is about the "
+                      "other CTAs of one");
+  diag.attachNote(kernel.getLoc()) << "'cluster(n)' after the arguments of '"
+                                   << kernel.getSymName() << "' makes them";
+  return diag;
+}
+
+LogicalResult tlx::verifyMask(Operation *op, Value mask) {
+  if (failed(verifyInCluster(op))) {
+    return failure();
+  }
+  auto kernel = op->getParentOfType<KernelOp>();
+  std::optional<int64_t> size = kernel ? kernel.getClusterSize() : std::nullopt;
+  APInt value;
+  if (!size || !matchPattern(mask, m_ConstantInt(&value))) {
+    return success();
+  }
+  int64_t last = (int64_t(1) << *size) - 1;
+  if (value.isZero() || value.ugt(static_cast<uint64_t>(last))) {
+    InFlightDiagnostic diag = op->emitOpError("expected a mask from 1 to ")
+                              << last << ", a bit for each of the " << *size
+                              << " CTAs of a cluster, but got "
+                              << value.getZExtValue();
+    diag.attachNote(kernel.getLoc()) << "the cluster's size is given here";
+    return diag;
+  }
+  return success();
+}
+
+bool tlx::isAloneInCluster(Operation *op) {
+  auto kernel = op->getParentOfType<KernelOp>();
+  return kernel && kernel.getClusterAttr() &&
+         kernel.getClusterSize() == std::optional<int64_t>(1);
+}
+
+bool tlx::isOnlyOwnCta(Operation *op, Value mask) {
+  return isAloneInCluster(op) && matchPattern(mask, m_One());
+}
+
+//===----------------------------------------------------------------------===//
+// ClusterRankOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ClusterRankOp::verify() { return verifyInCluster(*this); }
+
+OpFoldResult ClusterRankOp::fold(FoldAdaptor) {
+  if (isAloneInCluster(*this)) {
+    return IntegerAttr::get(getRank().getType(), 0);
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// The cluster's barrier
+//===----------------------------------------------------------------------===//
+
+LogicalResult ClusterArriveOp::verify() { return verifyInCluster(*this); }
+
+LogicalResult ClusterWaitOp::verify() { return verifyInCluster(*this); }
+
+//===----------------------------------------------------------------------===//
+// RemoteBarrierArriveOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult RemoteBarrierArriveOp::verify() {
+  return success(succeeded(verifyBarrierIndex(*this, getBarrier().getType(),
+                                              getIndex())) &&
+                 succeeded(verifyMask(*this, getMask())));
+}
+
+void RemoteBarrierArriveOp::getBarrierUses(SmallVectorImpl<BarrierUse> &uses) {
+  uses.push_back({getBarrier(), getIndex(), BarrierAction::Arrive});
+}
+
+LogicalResult RemoteBarrierArriveOp::canonicalize(RemoteBarrierArriveOp op,
+                                                  PatternRewriter &rewriter) {
+  if (!isOnlyOwnCta(op, op.getMask())) {
+    return failure();
+  }
+  rewriter.replaceOpWithNewOp<BarrierArriveOp>(op, op.getBarrier(),
+                                               op.getIndex());
+  return success();
+}

@@ -1,0 +1,128 @@
+// The end of the attention backward for Hopper: dQ from its sum in fp32.
+//
+// dq = scale * dq_acc, rounded to 16 bits, for tiles of 128 query rows of one head,
+// in two or one pieces of 64 columns. Rows of no sequence are left alone.
+//
+//   role      warps  does
+//   @load     1      starts the copies of dq_acc
+//   @round    8      scales and rounds each piece, and starts its copy to dq
+//
+//   barrier   count        arrives                waits    phase completes when
+//   full      1 per stage  @load (bytes of sums)  @round   a piece is there
+//   empty     1 per stage  @round                 @load    it has been read
+
+!acc_tensor = !tlx.tensormap<[128, 1, 64], f32, ragged>
+!dq_tensor = !tlx.tensormap<[128, 1, 64], ELEMENT, ragged>
+!acc_buffers = !tlx.memdesc<[STAGES, 128, 64], f32>
+!acc_buffer = !tlx.memdesc<[128, 64], f32>
+!dq_buffers = !tlx.memdesc<[2, 128, 64], ELEMENT>
+!dq_buffer = !tlx.memdesc<[128, 64], ELEMENT>
+!ring = !tlx.mbarrier<[STAGES]>
+!sums = tensor<128x64xf32, #tlx.dims<[128, 64], ELEMENT>>
+!rounded = tensor<128x64xbf16, #tlx.dims<[128, 64], ELEMENT>>
+
+// A work item: the sequence, first query row and head of a tile, and where the
+// sequence lies.
+func.func private @decode(%item: i32, %items: !tlx.ptr<i32>, %q_offsets: !tlx.ptr<i32>,
+                          %q_length: i32, %jagged: i1) -> (i32, i32, i32, i32) {
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c4 = arith.constant 4 : i32
+  %at = arith.muli %item, %c4 : i32
+  %at1 = arith.addi %at, %c1 : i32
+  %at2 = arith.addi %at, %c2 : i32
+  %sequence = tlx.global_load %items[%at] : !tlx.ptr<i32>, i32 -> i32
+  %row = tlx.global_load %items[%at1] : !tlx.ptr<i32>, i32 -> i32
+  %head = tlx.global_load %items[%at2] : !tlx.ptr<i32>, i32 -> i32
+  %next = arith.addi %sequence, %c1 : i32
+  %start, %length = scf.if %jagged -> (i32, i32) {
+    %begin = tlx.global_load %q_offsets[%sequence] : !tlx.ptr<i32>, i32 -> i32
+    %end = tlx.global_load %q_offsets[%next] : !tlx.ptr<i32>, i32 -> i32
+    %own = arith.subi %end, %begin : i32
+    scf.yield %begin, %own : i32, i32
+  } else {
+    %dense = arith.muli %sequence, %q_length : i32
+    scf.yield %dense, %q_length : i32, i32
+  }
+  return %head, %row, %start, %length : i32, i32, i32, i32
+}
+
+tlx.kernel @attention_bwd_post(
+    %dq_acc: !acc_tensor, %dq: !dq_tensor, %q_offsets: !tlx.ptr<i32>,
+    %items: !tlx.ptr<i32>, %item_starts: !tlx.ptr<i32>, %q_length: i32,
+    %scale: f32) {
+  // What is computed.
+  %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
+  tlx.param ELEMENT = bf16 in [bf16, f16]
+  // Lengths come from the offsets; otherwise all are q_length.
+  %jagged = tlx.param JAGGED = true : i1
+
+  // How it is computed.
+  tlx.param STAGES = 4 from 1 to 6 : i32
+
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %cta = tlx.cta_id : i32
+  %next_cta = arith.addi %cta, %c1 : i32
+  %first_item = tlx.global_load %item_starts[%cta] : !tlx.ptr<i32>, i32 -> i32
+  %end_item = tlx.global_load %item_starts[%next_cta] : !tlx.ptr<i32>, i32 -> i32
+
+  %sums = tlx.local_alloc : !acc_buffers
+  %results = tlx.local_alloc : !dq_buffers
+  %full = tlx.alloc_barriers arrivals(1) : !ring
+  %empty = tlx.alloc_barriers arrivals(1) : !ring
+
+  tlx.async_tasks {
+    tlx.async_task @load warps(1) {
+      %end = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0) -> (i32) : i32 {
+        %at:4 = func.call @decode(%item, %items, %q_offsets, %q_length, %jagged)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i1) -> (i32, i32, i32, i32)
+        %next = scf.for %column = %c0 to %head_dim step %c64
+            iter_args(%n = %count) -> (i32) : i32 {
+          %slot, %phase = tlx.ring %n stages(STAGES) : i32
+          %buffer = tlx.local_view %sums[%slot] : !acc_buffers -> !acc_buffer
+          tlx.barrier_wait %empty[%slot], %phase producer : !ring
+          tlx.barrier_expect_bytes %full[%slot], %buffer : !ring, !acc_buffer
+          tlx.async_descriptor_load %dq_acc[%at#1, %at#0, %column]
+              segment(%at#2, %at#3), %buffer signal %full[%slot]
+              : !acc_tensor, !acc_buffer, !ring
+          %n1 = arith.addi %n, %c1 : i32
+          scf.yield %n1 : i32
+        }
+        scf.yield %next : i32
+      }
+    }
+
+    tlx.async_task @round warps(8) {
+      %factor = tlx.splat %scale : f32 -> !sums
+      %end = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0) -> (i32) : i32 {
+        %at:4 = func.call @decode(%item, %items, %q_offsets, %q_length, %jagged)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i1) -> (i32, i32, i32, i32)
+        %next = scf.for %column = %c0 to %head_dim step %c64
+            iter_args(%n = %count) -> (i32) : i32 {
+          %slot, %phase = tlx.ring %n stages(STAGES) : i32
+          %out_slot, %out_phase = tlx.ring %n stages(2) : i32
+          %buffer = tlx.local_view %sums[%slot] : !acc_buffers -> !acc_buffer
+          %out = tlx.local_view %results[%out_slot] : !dq_buffers -> !dq_buffer
+          tlx.barrier_wait %full[%slot], %phase : !ring
+          %sum = tlx.local_load %buffer : !acc_buffer -> !sums
+          tlx.barrier_arrive %empty[%slot] : !ring
+          %scaled = arith.mulf %sum, %factor : !sums
+          %rounded = arith.truncf %scaled : !sums to !rounded
+          // The copy before the last has to have left the buffer.
+          tlx.async_descriptor_store_wait pending(1)
+          tlx.local_store %rounded, %out : !rounded, !dq_buffer
+          tlx.async_descriptor_store %dq[%at#1, %at#0, %column]
+              segment(%at#2, %at#3), %out : !dq_tensor, !dq_buffer
+          %n1 = arith.addi %n, %c1 : i32
+          scf.yield %n1 : i32
+        }
+        scf.yield %next : i32
+      }
+      tlx.async_descriptor_store_wait pending(0)
+    }
+  }
+}

@@ -1,0 +1,303 @@
+// Block attention backward for Hopper: block-diagonal, in blocks of 64 rows.
+//
+// For every block and head (docs/Attention.md), with P recomputed,
+//     S = scale Q K^T      P = softmax(S) over the block's rows
+//     dV = P^T dO          dP = dO V^T       delta = rowsum(P * dP)
+//     dS = scale P * (dP - delta)            dQ = dS K         dK = dS^T Q
+//
+// A block's gradients need its own rows only: no log-sum-exp of the forward, no
+// kernel for delta, no sums in memory, the same bits on every run. As in fwd.mlir
+// memory decides on the time: four tensors are read once, three are written once.
+//
+//   role      warps          does
+//   @load     1              starts every copy of Q, K, V and dO, STAGES blocks ahead
+//   @attend   4 x REPLICAS   each replica takes every REPLICAS-th block
+//
+//   barrier   count          arrives                       waits      phase completes when
+//   full      1 per stage    @load (bytes of Q, K, V, dO)  @attend    a block is there
+//   empty     1 per stage    @attend                       @load      its gradients have
+//                                                                     left shared memory
+//
+// There is no shared memory but the ring. What an operand no longer needs takes what
+// comes next, in the same slot:
+//
+//   Q    until dK = dS^T Q, then dK        V     until dP = dO V^T, then P, then dS
+//   K    until dQ = dS K, then dQ          dO    until dV = P^T dO, then dV
+//
+// STAGES is a multiple of REPLICAS, so that a slot is always read by the same replica
+// (fwd.mlir says why).
+//
+// Rows past a sequence's end read as zero. As queries they have dO = 0 and so dS = 0,
+// as keys they are masked, and their gradients are not stored.
+//
+//   shared memory, D 128, 2 stages: Q, K, V, dO 128 K
+//   registers of @attend: P 32, dP 32, dV 64, or dS 16 and dK and dQ 64 each
+
+!tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
+!ring = !tlx.memdesc<[STAGES, 64, HEAD_DIM], ELEMENT>
+!buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
+!buffer_t = !tlx.memdesc<[HEAD_DIM, 64], ELEMENT, transposed>
+!weights_buffer = !tlx.memdesc<[64, 64], ELEMENT, of = [64, HEAD_DIM]>
+!weights_buffer_t = !tlx.memdesc<[64, 64], ELEMENT, of = [HEAD_DIM, 64], transposed>
+!slots = !tlx.mbarrier<[STAGES]>
+
+!scores = tensor<64x64xf32, #tlx.dims<[64, 64], ELEMENT>>
+!seen = tensor<64x64xi1, #tlx.dims<[64, 64], ELEMENT>>
+!weights = tensor<64x64xbf16, #tlx.dims<[64, 64], ELEMENT>>
+!gradient = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+!gradient_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+
+// The share of this CTA: its first item and the one after its last.
+func.func private @get_share(%num_items: i32) -> (i32, i32) {
+  %c1 = arith.constant 1 : i32
+  %cta = tlx.cta_id : i32
+  %ctas = tlx.cta_count : i32
+  %least = arith.divui %num_items, %ctas : i32
+  %taken = arith.muli %least, %ctas : i32
+  %rest = arith.subi %num_items, %taken : i32
+  // The first `rest` CTAs have one item more.
+  %even = arith.muli %cta, %least : i32
+  %before = arith.minui %cta, %rest : i32
+  %first = arith.addi %even, %before : i32
+  %gets_more = arith.cmpi ult, %cta, %rest : i32
+  %one_more = arith.extui %gets_more : i1 to i32
+  %count = arith.addi %least, %one_more : i32
+  %end = arith.addi %first, %count : i32
+  return %first, %end : i32, i32
+}
+
+// Entry `sequence` of the table: first block and first row.
+func.func private @read_start(%block_starts: !tlx.ptr<i32>, %sequence: i32) -> (i32, i32) {
+  %c1 = arith.constant 1 : i32
+  %at = arith.shli %sequence, %c1 : i32
+  %at_row = arith.addi %at, %c1 : i32
+  %block = tlx.global_load %block_starts[%at] : !tlx.ptr<i32>, i32 -> i32
+  %row = tlx.global_load %block_starts[%at_row] : !tlx.ptr<i32>, i32 -> i32
+  return %block, %row : i32, i32
+}
+
+// The sequence of a block, the last one that begins at or before it: 32 steps
+// without a branch halve any number of sequences down to one, and further steps
+// change nothing.
+func.func private @find_sequence(%block: i32, %block_starts: !tlx.ptr<i32>,
+                                 %num_sequences: i32) -> i32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c32 = arith.constant 32 : i32
+  %found, %end = scf.for %step = %c0 to %c32 step %c1
+      iter_args(%low = %c0, %high = %num_sequences) -> (i32, i32) : i32 {
+    %sum = arith.addi %low, %high : i32
+    %middle = arith.shrui %sum, %c1 : i32
+    %first:2 = func.call @read_start(%block_starts, %middle)
+        : (!tlx.ptr<i32>, i32) -> (i32, i32)
+    %begins = arith.cmpi ule, %first#0, %block : i32
+    %new_low = arith.select %begins, %middle, %low : i32
+    %new_high = arith.select %begins, %high, %middle : i32
+    scf.yield %new_low, %new_high : i32, i32
+  }
+  return %found : i32
+}
+
+// Walks on to the sequence of a block. A sequence is told by its number, its first
+// block, its first row, the block after its last and the row after its last.
+func.func private @walk_to(%block: i32, %block_starts: !tlx.ptr<i32>, %sequence: i32,
+    %first: i32, %start: i32, %end: i32, %row_end: i32) -> (i32, i32, i32, i32, i32) {
+  %c2 = arith.constant 2 : i32
+  %c1 = arith.constant 1 : i32
+  %found:5 = scf.while (%s = %sequence, %f = %first, %r = %start, %e = %end, %re = %row_end)
+      : (i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32) {
+    %is_past = arith.cmpi uge, %block, %e : i32
+    scf.condition(%is_past) %s, %f, %r, %e, %re : i32, i32, i32, i32, i32
+  } do {
+  ^bb0(%s: i32, %f: i32, %r: i32, %e: i32, %re: i32):
+    %next = arith.addi %s, %c1 : i32
+    %after = arith.addi %s, %c2 : i32
+    %next_end:2 = func.call @read_start(%block_starts, %after)
+        : (!tlx.ptr<i32>, i32) -> (i32, i32)
+    scf.yield %next, %e, %re, %next_end#0, %next_end#1 : i32, i32, i32, i32, i32
+  }
+  return %found#0, %found#1, %found#2, %found#3, %found#4 : i32, i32, i32, i32, i32
+}
+
+// The sequence of an item, as @walk_to tells it.
+func.func private @begin_at(%item: i32, %heads: i32, %block_starts: !tlx.ptr<i32>,
+                            %num_sequences: i32) -> (i32, i32, i32, i32, i32) {
+  %c1 = arith.constant 1 : i32
+  %block = arith.divui %item, %heads : i32
+  %sequence = func.call @find_sequence(%block, %block_starts, %num_sequences)
+      : (i32, !tlx.ptr<i32>, i32) -> i32
+  %next = arith.addi %sequence, %c1 : i32
+  %start:2 = func.call @read_start(%block_starts, %sequence)
+      : (!tlx.ptr<i32>, i32) -> (i32, i32)
+  %end:2 = func.call @read_start(%block_starts, %next)
+      : (!tlx.ptr<i32>, i32) -> (i32, i32)
+  return %sequence, %start#0, %start#1, %end#0, %end#1 : i32, i32, i32, i32, i32
+}
+
+tlx.kernel @block_attention_bwd(
+    %q: !tensor, %k: !tensor, %v: !tensor, %do: !tensor, %dq: !tensor, %dk: !tensor,
+    %dv: !tensor, %block_starts: !tlx.ptr<i32>, %num_sequences: i32, %num_items: i32,
+    %heads: i32, %scale: f32, %scale_log2: f32) {
+  // What is computed.
+  tlx.param HEAD_DIM = 128 in [64, 128] : i32
+  tlx.param ELEMENT = bf16 in [bf16, f16]
+  // Whether q, k and v have been rotated, a jfaRotary: no kernel turns back yet.
+  tlx.param ROTARY = 0 in [0] : i32
+
+  // How it is computed.
+  tlx.param STAGES = 2 from 2 to 12 step 2 : i32
+  %replicas = tlx.param REPLICAS = 2 from 1 to 2 : i32
+  tlx.param LOAD_REGISTERS = 40 from 24 to 256 step 8 : i32
+  tlx.param ATTEND_REGISTERS = 232 from 24 to 256 step 8 : i32
+
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c64 = arith.constant 64 : i32
+  %q_smem = tlx.local_alloc : !ring
+  %k_smem = tlx.local_alloc : !ring
+  %v_smem = tlx.local_alloc : !ring
+  %do_smem = tlx.local_alloc : !ring
+  %full = tlx.alloc_barriers arrivals(1) : !slots
+  %empty = tlx.alloc_barriers arrivals(1) : !slots
+  %first_item, %end_item = func.call @get_share(%num_items) : (i32) -> (i32, i32)
+
+  tlx.async_tasks {
+    tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
+      %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
+          : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
+      %last:5 = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
+                    %re = %begin#4) -> (i32, i32, i32, i32, i32) : i32 {
+        %block = arith.divui %item, %heads : i32
+        %head = arith.remui %item, %heads : i32
+        %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
+            : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
+        %block_in_sequence = arith.subi %block, %at#1 : i32
+        %row = arith.muli %block_in_sequence, %c64 : i32
+        %length = arith.subi %at#4, %at#2 : i32
+
+        %count = arith.subi %item, %first_item : i32
+        %slot, %phase = tlx.ring %count stages(STAGES) : i32
+        %q_tile = tlx.local_view %q_smem[%slot] : !ring -> !buffer
+        %k_tile = tlx.local_view %k_smem[%slot] : !ring -> !buffer
+        %v_tile = tlx.local_view %v_smem[%slot] : !ring -> !buffer
+        %do_tile = tlx.local_view %do_smem[%slot] : !ring -> !buffer
+        tlx.barrier_wait %empty[%slot], %phase producer : !slots
+        tlx.barrier_expect_bytes %full[%slot], %q_tile, %k_tile, %v_tile, %do_tile
+            : !slots, !buffer, !buffer, !buffer, !buffer
+        tlx.async_descriptor_load %q[%row, %head, %c0] segment(%at#2, %length),
+            %q_tile signal %full[%slot] : !tensor, !buffer, !slots
+        tlx.async_descriptor_load %k[%row, %head, %c0] segment(%at#2, %length),
+            %k_tile signal %full[%slot] : !tensor, !buffer, !slots
+        tlx.async_descriptor_load %do[%row, %head, %c0] segment(%at#2, %length),
+            %do_tile signal %full[%slot] : !tensor, !buffer, !slots
+        tlx.async_descriptor_load %v[%row, %head, %c0] segment(%at#2, %length),
+            %v_tile signal %full[%slot] : !tensor, !buffer, !slots
+        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
+      }
+    }
+
+    tlx.async_task @attend warps(4) registers(ATTEND_REGISTERS) replicate(REPLICAS) {
+      %replica = tlx.async_task_replica_id : i32
+      %minus_infinity = arith.constant 0xFF800000 : f32
+      %one = arith.constant 1.0 : f32
+      %scale_row = tlx.splat %scale_log2 : f32 -> tensor<64xf32>
+      %score_scale = tlx.splat %scale_log2 : f32 -> !scores
+      %masked_score = tlx.splat %minus_infinity : f32 -> !scores
+      %ones = tlx.splat %one : f32 -> tensor<64xf32>
+
+      %own_first = arith.addi %first_item, %replica : i32
+      %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
+          : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
+      %last:5 = scf.for %item = %own_first to %end_item step %replicas
+          iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
+                    %re = %begin#4) -> (i32, i32, i32, i32, i32) : i32 {
+        %block = arith.divui %item, %heads : i32
+        %head = arith.remui %item, %heads : i32
+        %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
+            : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
+        %block_in_sequence = arith.subi %block, %at#1 : i32
+        %row = arith.muli %block_in_sequence, %c64 : i32
+        %length = arith.subi %at#4, %at#2 : i32
+        %rows_left = arith.subi %length, %row : i32
+
+        %count = arith.subi %item, %first_item : i32
+        %slot, %phase = tlx.ring %count stages(STAGES) : i32
+        %q_tile = tlx.local_view %q_smem[%slot] : !ring -> !buffer
+        %k_tile = tlx.local_view %k_smem[%slot] : !ring -> !buffer
+        %v_tile = tlx.local_view %v_smem[%slot] : !ring -> !buffer
+        %do_tile = tlx.local_view %do_smem[%slot] : !ring -> !buffer
+        %k_t = tlx.local_trans %k_tile : !buffer -> !buffer_t
+        %v_t = tlx.local_trans %v_tile : !buffer -> !buffer_t
+        %weights = tlx.local_slice %v_tile[%c0, %c0] : !buffer -> !weights_buffer
+        %weights_t = tlx.local_trans %weights : !weights_buffer -> !weights_buffer_t
+        tlx.barrier_wait %full[%slot], %phase : !slots
+
+        %s_pending = tlx.async_dot %q_tile, %k_t : !buffer, !buffer_t -> !scores
+        %dp_pending = tlx.async_dot %do_tile, %v_t : !buffer, !buffer_t -> !scores
+        %s_all = tlx.async_dot_wait %s_pending pending(1) : !scores
+
+        // P, while dP is in flight. Every row sees the first key.
+        %limit = tlx.splat %rows_left : i32 -> tensor<64xi32>
+        %seen = tlx.prefix_mask %limit dim 1 : tensor<64xi32> -> !seen
+        %scores = arith.select %seen, %s_all, %masked_score : !seen, !scores
+        %m = tlx.reduce max %scores dim 1 : !scores -> tensor<64xf32>
+        %m_scaled = arith.mulf %m, %scale_row : tensor<64xf32>
+        %m_c = tlx.expand_dims %m_scaled dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+        %m_b = tlx.broadcast %m_c : tensor<64x1xf32> -> !scores
+        %scaled = arith.mulf %scores, %score_scale fastmath<contract> : !scores
+        %shifted = arith.subf %scaled, %m_b fastmath<contract> : !scores
+        %exp = math.exp2 %shifted fastmath<afn> : !scores
+        %sum = tlx.reduce add %exp dim 1 : !scores -> tensor<64xf32>
+        %inverse = arith.divf %ones, %sum fastmath<arcp,afn> : tensor<64xf32>
+        %inverse_c = tlx.expand_dims %inverse dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+        %inverse_b = tlx.broadcast %inverse_c : tensor<64x1xf32> -> !scores
+        %p = arith.mulf %exp, %inverse_b : !scores
+        %p_16 = arith.truncf %p : !scores to !weights
+        %dp = tlx.async_dot_wait %dp_pending pending(0) : !scores
+
+        // P takes the place of V.
+        tlx.local_store %p_16, %weights : !weights, !weights_buffer
+        %dv_pending = tlx.async_dot %weights_t, %do_tile
+            : !weights_buffer_t, !buffer -> !gradient
+        // dS, while dV is in flight.
+        %p_dp = arith.mulf %p, %dp : !scores
+        %delta = tlx.reduce add %p_dp dim 1 : !scores -> tensor<64xf32>
+        %delta_c = tlx.expand_dims %delta dim 1 : tensor<64xf32> -> tensor<64x1xf32>
+        %delta_b = tlx.broadcast %delta_c : tensor<64x1xf32> -> !scores
+        %change = arith.subf %dp, %delta_b : !scores
+        %p_scaled_by = tlx.splat %scale : f32 -> !scores
+        %p_scaled = arith.mulf %p, %p_scaled_by : !scores
+        %ds = arith.mulf %p_scaled, %change : !scores
+        %ds_16 = arith.truncf %ds : !scores to !weights
+        %dv_sum = tlx.async_dot_wait %dv_pending pending(0) : !gradient
+
+        // dV takes the place of dO, dS that of P.
+        %dv_16 = arith.truncf %dv_sum : !gradient to !gradient_16
+        tlx.local_store %dv_16, %do_tile : !gradient_16, !buffer
+        tlx.local_store %ds_16, %weights : !weights, !weights_buffer
+        tlx.async_descriptor_store %dv[%row, %head, %c0] segment(%at#2, %length),
+            %do_tile : !tensor, !buffer
+        %dk_pending = tlx.async_dot %weights_t, %q_tile
+            : !weights_buffer_t, !buffer -> !gradient
+        %dq_pending = tlx.async_dot %ds_16, %k_tile : !weights, !buffer -> !gradient
+        %dk_sum, %dq_sum = tlx.async_dot_wait %dk_pending, %dq_pending pending(0)
+            : !gradient, !gradient
+
+        // dK takes the place of Q, dQ that of K.
+        %dk_16 = arith.truncf %dk_sum : !gradient to !gradient_16
+        %dq_16 = arith.truncf %dq_sum : !gradient to !gradient_16
+        tlx.local_store %dk_16, %q_tile : !gradient_16, !buffer
+        tlx.local_store %dq_16, %k_tile : !gradient_16, !buffer
+        tlx.async_descriptor_store %dk[%row, %head, %c0] segment(%at#2, %length),
+            %q_tile : !tensor, !buffer
+        tlx.async_descriptor_store %dq[%row, %head, %c0] segment(%at#2, %length),
+            %k_tile : !tensor, !buffer
+        // The slot is free when all three copies have read it.
+        tlx.async_descriptor_store_wait pending(0)
+        tlx.barrier_arrive %empty[%slot] : !slots
+        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
+      }
+    }
+  }
+}

@@ -1,0 +1,116 @@
+//===- Cluster.cpp - What CTAs of a cluster do to each other ----*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Masks, the cluster's barrier, and the two things that can go wrong with an
+// access to another CTA: it comes too early or too late.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Explain.h"
+#include "jfa/Sim/Machine.h"
+
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+llvm::SmallVector<uint32_t, 8> Machine::getRanks(Task &task, int64_t mask) {
+  llvm::SmallVector<uint32_t, 8> ranks;
+  int64_t last = (int64_t(1) << program.clusterSize) - 1;
+  if (mask < 1 || mask > last) {
+    fail(Fault::OutOfBounds, task.site,
+         task.name + " expects a mask from 1 to " + std::to_string(last) +
+             ", a bit for each of the " + std::to_string(program.clusterSize) +
+             " CTAs of a cluster, but got " + std::to_string(mask));
+    return ranks;
+  }
+  for (uint32_t rank = 0; rank < program.clusterSize; ++rank) {
+    if (mask >> rank & 1) {
+      ranks.push_back(rank);
+    }
+  }
+  return ranks;
+}
+
+void Machine::reach(Task &task, int64_t number, Epoch epoch) {
+  const MBarrier &barrier = barriers[size_t(number)];
+  if (barrier.rank == task.rank) {
+    return;
+  }
+  if (barrier.init.time == 0 || !know(task).happened.covers(barrier.init)) {
+    fail(Fault::NotStarted, task.site,
+         task.name + " reaches " + Explain(*this).barrier(barrier) +
+             ", but nothing orders that after its initialisation, as a "
+             "tlx.cluster_arrive after that and a tlx.cluster_wait before the "
+             "tasks would",
+         {{program.barriers[barrier.array].site, "initialised here"}});
+  }
+  remote.add({barrier.rank, epoch, task.site, task.index});
+}
+
+void Machine::arriveAtCluster(Task &task) {
+  if (task.hasToWait) {
+    fail(Fault::ClusterBarrier, task.site,
+         task.name + " arrives at the cluster's barrier a second time before "
+                     "it has waited for it (PTX ISA 9.7.13.3)");
+    return;
+  }
+  clusterBarrier.arrive(know(task));
+  task.clusterPhase = clusterBarrier.phase;
+  task.hasArrived = task.hasToWait = true;
+  tick(task, "arrival at the cluster's barrier");
+  completeCluster();
+}
+
+void Machine::waitForCluster(Task &task) {
+  if (!task.hasToWait) {
+    fail(Fault::ClusterBarrier, task.site,
+         task.name + " waits for the cluster's barrier, at which it has not "
+                     "arrived (PTX ISA 9.7.13.3)");
+    return;
+  }
+  task.hasToWait = false;
+  Condition condition;
+  condition.kind = Condition::Cluster;
+  condition.generation = task.clusterPhase;
+  wait(task, condition);
+}
+
+/// Completes a phase of the cluster's barrier if all who run have arrived.
+void Machine::completeCluster() {
+  bool isAny = false;
+  for (const Task &task : tasks) {
+    if (!task.isFinished && !task.hasArrived) {
+      return;
+    }
+    isAny |= task.hasArrived;
+  }
+  if (!isAny) {
+    return;
+  }
+  clusterBarrier.complete();
+  for (Task &task : tasks) {
+    task.hasArrived = false;
+  }
+}
+
+/// A CTA must not end before what others do to it, so that one of its tasks has
+/// to know of that.
+void Machine::checkRemoteAtEnd() {
+  for (const RemoteAccess &access : remote.get()) {
+    bool known = llvm::any_of(tasks, [&](const Task &task) {
+      return task.rank == access.rank &&
+             task.knowledge.preceded.covers(access.epoch);
+    });
+    if (!known) {
+      fail(Fault::Ended, access.site,
+           tasks[access.task].name + " reaches CTA " +
+               std::to_string(getCta(access.rank)) +
+               " here, but that may have ended: no task of it learns of this "
+               "before its end, as one would from a tlx.cluster_arrive after "
+               "here and a tlx.cluster_wait of its own");
+    }
+  }
+}

@@ -1,0 +1,60 @@
+//===- ClusterSemantics.cpp - Cluster family in the simulator ---*- C++ -*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Semantics.h"
+
+using namespace mlir;
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+static LogicalResult buildRank(tlx::ClusterRankOp op, ProgramBuilder &builder) {
+  Slot rank = builder.getSlot(op.getRank());
+  builder.append(
+      op, [rank](Machine &, Task &task) { task[rank].integer = task.rank; });
+  return success();
+}
+
+static LogicalResult buildArrive(tlx::ClusterArriveOp op,
+                                 ProgramBuilder &builder) {
+  builder.getProgram().clusterSignallers.push_back(
+      {builder.getTask(), builder.getSite(op), true});
+  builder.appendVisible(
+      op, [](Machine &machine, Task &task) { machine.arriveAtCluster(task); });
+  return success();
+}
+
+static LogicalResult buildWait(tlx::ClusterWaitOp op, ProgramBuilder &builder) {
+  builder.appendVisible(
+      op, [](Machine &machine, Task &task) { machine.waitForCluster(task); });
+  return success();
+}
+
+static LogicalResult buildRemoteArrive(tlx::RemoteBarrierArriveOp op,
+                                       ProgramBuilder &builder) {
+  BarrierElement element = getBarrierElement(op, op.getBarrier(), op.getIndex(),
+                                             Signals::Any, builder);
+  Slot mask = builder.getSlot(op.getMask());
+  builder.appendVisible(op, [=](Machine &machine, Task &task) {
+    std::optional<int64_t> barrier = element.get(machine, task);
+    if (!barrier) {
+      return;
+    }
+    for (uint32_t rank : machine.getRanks(task, task[mask].integer)) {
+      int64_t number = machine.getRemoteBarrier(task, *barrier, rank);
+      machine.reach(task, number, {task.index, task.time});
+      machine.arrive(task, number, 0);
+    }
+  });
+  return success();
+}
+
+void sim::registerClusterSemantics(MLIRContext *context) {
+  attach<tlx::ClusterRankOp, buildRank>(context);
+  attach<tlx::ClusterArriveOp, buildArrive>(context);
+  attach<tlx::ClusterWaitOp, buildWait>(context);
+  attach<tlx::RemoteBarrierArriveOp, buildRemoteArrive>(context);
+}

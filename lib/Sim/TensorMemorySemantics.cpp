@@ -1,0 +1,292 @@
+//===- TensorMemorySemantics.cpp - Tensor memory in the simulator -*- C++
+//-*-===//
+//
+// Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A product reads its factors and writes its sums in one stage after its start;
+// a commit arrives when it comes to its turn after them. The thread that issues
+// both has one queue, whose operations are done in order: PTX promises that of
+// products with the same sums (9.7.16.6), and kernels rely on it for all.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Semantics.h"
+
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
+
+using namespace mlir;
+using namespace mlir::jfa;
+using namespace mlir::jfa::sim;
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+/// What is known of a tile from its type alone.
+static FailureOr<TensorView> getTensorTile(Operation *op,
+                                           tlx::MemDescType type) {
+  FailureOr<ElementKind> kind = getKind(op, type.getElementType());
+  FailureOr<SmallVector<int64_t>> shape = type.getStaticShape();
+  if (failed(kind) || failed(shape)) {
+    return failure();
+  }
+  return TensorView{*kind, 0, shape->back()};
+}
+
+static TensorView at(const TensorView &tile, const sim::Value &value) {
+  return {tile.kind, value.integer, tile.columns};
+}
+
+LogicalResult sim::buildTensorAlloc(tlx::LocalAllocOp op,
+                                    ProgramBuilder &builder) {
+  std::optional<int64_t> offset = op.getOffset();
+  FailureOr<int64_t> columns = tlx::getTensorColumns(op.getBuffer().getType());
+  if (!offset || failed(columns)) {
+    return op.emitOpError("expected buffers to be placed before a kernel is "
+                          "simulated (tlx-allocate-memory)");
+  }
+  builder.getProgram().tensorBuffers.push_back({getSourceName(op, "the buffer"),
+                                                *offset, *offset + *columns,
+                                                builder.getSite(op)});
+  Slot buffer = builder.getSlot(op.getBuffer());
+  builder.append(op, [buffer, offset](Machine &, Task &task) {
+    task[buffer].integer = *offset;
+  });
+  return success();
+}
+
+LogicalResult sim::buildTensorView(tlx::LocalViewOp op,
+                                   ProgramBuilder &builder) {
+  FailureOr<int64_t> columns =
+      tlx::getTensorTileColumns(op.getView().getType());
+  std::optional<int64_t> count =
+      op.getSource().getType().getShape().front().getConstant();
+  if (failed(columns) || !count) {
+    return failure();
+  }
+  Slot source = builder.getSlot(op.getSource());
+  Slot index = builder.getSlot(op.getIndex());
+  Slot view = builder.getSlot(op.getView());
+  builder.append(op, [=, size = *columns](Machine &machine, Task &task) {
+    int64_t number = task[index].integer;
+    if (number < 0 || number >= *count) {
+      machine.fail(Fault::OutOfBounds, task.site,
+                   "expected an index from 0 to " + std::to_string(*count - 1) +
+                       ", but got " + std::to_string(number));
+      number = 0;
+    }
+    task[view].integer = task[source].integer + number * size;
+  });
+  return success();
+}
+
+LogicalResult sim::buildTensorSlice(tlx::LocalSliceOp op,
+                                    ProgramBuilder &builder) {
+  FailureOr<TensorView> from = getTensorTile(op, op.getSource().getType());
+  FailureOr<TensorView> to = getTensorTile(op, op.getView().getType());
+  if (failed(from) || failed(to)) {
+    return failure();
+  }
+  Slot source = builder.getSlot(op.getSource());
+  Slot view = builder.getSlot(op.getView());
+  std::vector<Slot> offsets = builder.getSlots(op.getOffsets());
+  int64_t last = from->columns - to->columns;
+  int64_t perColumn = TensorMemory::kCellBytes / getBytes(from->kind);
+  builder.append(op, [=](Machine &machine, Task &task) {
+    int64_t row = task[offsets[0]].integer, column = task[offsets[1]].integer;
+    if (row != 0 || column < 0 || column > last || column % perColumn != 0) {
+      machine.fail(Fault::OutOfBounds, task.site,
+                   "expected a slice of all lanes and of whole columns inside "
+                   "of its tile, but it begins at row " +
+                       std::to_string(row) + ", element " +
+                       std::to_string(column));
+      column = 0;
+    }
+    task[view].integer = task[source].integer + column / perColumn;
+  });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+LogicalResult sim::buildTensorLoad(tlx::LocalLoadOp op,
+                                   ProgramBuilder &builder) {
+  FailureOr<TensorView> tile = getTensorTile(op, op.getSource().getType());
+  if (failed(tile)) {
+    return failure();
+  }
+  Slot source = builder.getSlot(op.getSource());
+  Slot result = builder.getSlot(op.getTile());
+  builder.appendVisible(op, [=](Machine &machine, Task &task) {
+    TensorView view = at(*tile, task[source]);
+    bool isInside = machine.access(task, view, /*isWrite=*/false);
+    if (machine.computesValues()) {
+      task[result].tile =
+          isInside ? machine.getTensor(task).load(view)
+                   : TileRef(new Tile(view.kind,
+                                      {TensorMemory::kLanes, view.columns}));
+    }
+  });
+  return success();
+}
+
+LogicalResult sim::buildTensorStore(tlx::LocalStoreOp op,
+                                    ProgramBuilder &builder) {
+  FailureOr<TensorView> tile = getTensorTile(op, op.getDestination().getType());
+  if (failed(tile)) {
+    return failure();
+  }
+  Slot destination = builder.getSlot(op.getDestination());
+  Slot source = builder.getSlot(op.getTile());
+  builder.appendVisible(op, [=](Machine &machine, Task &task) {
+    TensorView view = at(*tile, task[destination]);
+    if (machine.access(task, view, /*isWrite=*/true) &&
+        machine.computesValues()) {
+      machine.getTensor(task).store(view, *task[source].tile);
+    }
+  });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// One product: where its factors and its sums are.
+struct TensorProduct {
+  Slot a, b, sums;
+  std::optional<Slot> accumulate;
+  /// A is in one of the two memories.
+  std::optional<TensorView> tensorA;
+  std::optional<Geometry> sharedA;
+  Geometry sharedB;
+  TensorView sumsTile;
+  tlx::AsyncDotOp::Extents extents;
+};
+} // namespace
+
+static FailureOr<TensorProduct> getProduct(tlx::AsyncDotOp op,
+                                           ProgramBuilder &builder) {
+  TensorProduct product;
+  auto aType = cast<tlx::MemDescType>(op.getA().getType());
+  auto sumsType = cast<tlx::MemDescType>(op.getC().getType());
+  FailureOr<Geometry> b = getGeometry(op, op.getB().getType());
+  FailureOr<TensorView> sums = getTensorTile(op, sumsType);
+  if (failed(b) || failed(sums)) {
+    return failure();
+  }
+  if (aType.isInTensorMemory()) {
+    FailureOr<TensorView> a = getTensorTile(op, aType);
+    if (failed(a)) {
+      return failure();
+    }
+    product.tensorA = *a;
+  } else {
+    FailureOr<Geometry> a = getGeometry(op, aType);
+    if (failed(a)) {
+      return failure();
+    }
+    product.sharedA = *a;
+  }
+  product.a = builder.getSlot(op.getA());
+  product.b = builder.getSlot(op.getB());
+  product.sums = builder.getSlot(op.getC());
+  if (op.getAccumulate()) {
+    product.accumulate = builder.getSlot(op.getAccumulate());
+  }
+  product.sharedB = *b;
+  product.sumsTile = *sums;
+  product.extents = op.getExtents();
+  return product;
+}
+
+/// Reads a factor in shared memory; reading it is an access.
+static TileRef readShared(Machine &machine, AsyncOp &op,
+                          const Geometry &geometry, const sim::Value &value) {
+  View view = getView(geometry, value);
+  Shape shape{geometry.rows, geometry.columns};
+  bool isInside = machine.access(op, view, /*isWrite=*/false);
+  if (!machine.computesValues()) {
+    return nullptr;
+  }
+  return isInside ? machine.getShared(op).load(view, shape)
+                  : TileRef(new Tile(geometry.kind, shape));
+}
+
+static TileRef readTensor(Machine &machine, AsyncOp &op,
+                          const TensorView &view) {
+  bool isInside = machine.access(op, view, /*isWrite=*/false);
+  if (!machine.computesValues()) {
+    return nullptr;
+  }
+  return isInside ? machine.getTensor(op).load(view)
+                  : TileRef(new Tile(view.kind,
+                                     {TensorMemory::kLanes, view.columns}));
+}
+
+LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
+  FailureOr<TensorProduct> product = getProduct(op, builder);
+  if (failed(product)) {
+    return failure();
+  }
+  builder.appendVisible(op, [=, p = *product](Machine &machine, Task &task) {
+    sim::Value left = task[p.a], right = task[p.b];
+    TensorView sums = at(p.sumsTile, task[p.sums]);
+    bool adds = p.accumulate && (task[*p.accumulate].integer & 1) != 0;
+    auto compute = [=](Machine &on, AsyncOp &self) {
+      TileRef a = p.tensorA ? readTensor(on, self, at(*p.tensorA, left))
+                            : readShared(on, self, *p.sharedA, left);
+      TileRef b = readShared(on, self, p.sharedB, right);
+      TileRef c = adds ? readTensor(on, self, sums) : nullptr;
+      if (on.access(self, sums, /*isWrite=*/true) && on.computesValues()) {
+        on.getTensor(self).store(sums,
+                             *multiply(*a, p.sharedA && p.sharedA->transposed,
+                                       *b, p.sharedB.transposed, c.get(),
+                                       p.extents.m, p.extents.k, p.extents.n));
+      }
+    };
+    task.tensorDot = machine.issue(task, Queue::TensorDots, {compute});
+  });
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+static LogicalResult buildCommit(tlx::Tcgen05CommitOp op,
+                                 ProgramBuilder &builder) {
+  BarrierElement element =
+      getBarrierElement(op, op.getBarrier(), op.getIndex(), true, builder);
+  builder.appendVisible(op, [=](Machine &machine, Task &task) {
+    std::optional<int64_t> barrier = element.get(machine, task);
+    if (!barrier) {
+      return;
+    }
+    auto arrive = [number = *barrier](Machine &on, AsyncOp &self) {
+      on.commit(self, number);
+    };
+    machine.issue(task, Queue::TensorDots, {arrive})->barrier = *barrier;
+  });
+  return success();
+}
+
+static LogicalResult buildFence(tlx::Tcgen05FenceOp op,
+                                ProgramBuilder &builder) {
+  bool isBefore = op.getKind() == tlx::Tcgen05FenceKind::Before;
+  builder.append(op, [=](Machine &machine, Task &task) {
+    isBefore ? machine.fenceTensorBefore(task) : machine.fenceTensorAfter(task);
+  });
+  return success();
+}
+
+void sim::registerTensorMemorySemantics(MLIRContext *context) {
+  attach<tlx::Tcgen05CommitOp, buildCommit>(context);
+  attach<tlx::Tcgen05FenceOp, buildFence>(context);
+}

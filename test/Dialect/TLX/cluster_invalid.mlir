@@ -1,0 +1,101 @@
+// RUN: jfa-opt %s --verify-diagnostics --split-input-file
+
+// One case for each diagnostic.
+
+// expected-note@+1 {{'cluster(n)' after the arguments of 'k' makes them}}
+tlx.kernel @k() {
+  // expected-error@+1 {{'tlx.cluster_rank' op expected a kernel with clusters, since it is about the other CTAs of one}}
+  %rank = tlx.cluster_rank : i32
+}
+
+// -----
+
+// expected-note@+1 {{'cluster(n)' after the arguments of 'k' makes them}}
+tlx.kernel @k() {
+  // expected-error@+1 {{'tlx.cluster_arrive' op expected a kernel with clusters}}
+  tlx.cluster_arrive
+}
+
+// -----
+
+// expected-note@+1 {{'cluster(n)' after the arguments of 'k' makes them}}
+tlx.kernel @k() {
+  // expected-error@+1 {{'tlx.cluster_wait' op expected a kernel with clusters}}
+  tlx.cluster_wait
+}
+
+// -----
+
+// expected-note@+1 {{'cluster(n)' after the arguments of 'k' makes them}}
+tlx.kernel @k(%mask: i32) {
+  %b = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error@+1 {{'tlx.remote_barrier_arrive' op expected a kernel with clusters}}
+      tlx.remote_barrier_arrive %b mask(%mask) : !tlx.mbarrier<[1]>
+    }
+  }
+}
+
+// -----
+
+// expected-note@+1 {{'cluster(n)' after the arguments of 'k' makes them}}
+tlx.kernel @k(%x: !tlx.tensormap<[64, 64], bf16>, %i: i32, %mask: i32) {
+  %a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  %b = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error@+1 {{'tlx.async_descriptor_load' op expected a kernel with clusters}}
+      tlx.async_descriptor_load %x[%i, %i], %a signal %b multicast(%mask)
+          : !tlx.tensormap<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>, !tlx.mbarrier<[1]>
+    }
+  }
+}
+
+// -----
+
+// expected-note@+1 {{the cluster's size is given here}}
+tlx.kernel @k(%x: !tlx.tensormap<[64, 64], bf16>, %i: i32) cluster(2) {
+  %mask = arith.constant 4 : i32
+  %a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  %b = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error@+1 {{expected a mask from 1 to 3, a bit for each of the 2 CTAs of a cluster, but got 4}}
+      tlx.async_descriptor_load %x[%i, %i], %a signal %b multicast(%mask)
+          : !tlx.tensormap<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>, !tlx.mbarrier<[1]>
+    }
+  }
+}
+
+// -----
+
+// expected-note@+1 {{the cluster's size is given here}}
+tlx.kernel @k() cluster(4) {
+  %mask = arith.constant 0 : i32
+  %b = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error@+1 {{expected a mask from 1 to 15, a bit for each of the 4 CTAs of a cluster, but got 0}}
+      tlx.remote_barrier_arrive %b mask(%mask) : !tlx.mbarrier<[1]>
+    }
+  }
+}
+
+// -----
+
+tlx.kernel @k(%mask: i32) cluster(2) {
+  %b = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[2]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error@+1 {{expected an index, since '!tlx.mbarrier<[2]>' may be more than one barrier}}
+      tlx.remote_barrier_arrive %b mask(%mask) : !tlx.mbarrier<[2]>
+    }
+  }
+}
+
+// -----
+
+// expected-error@+1 {{expected a cluster of 1, 2, 4 or 8 CTAs (the portable limit), but got 3}}
+tlx.kernel @k() cluster(3) {
+}

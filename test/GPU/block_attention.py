@@ -1,0 +1,484 @@
+#!/usr/bin/env python3
+# ===- block_attention.py - Acceptance of block attention ----*- Python -*-=== #
+#
+# Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===---------------------------------------------------------------------=== #
+"""Checks block attention on a GPU against the contract.
+
+Every test prints one line, the last line counts them. Without torch or a GPU
+everything is skipped, loudly, and the exit status is 0.
+"""
+
+import argparse
+import itertools
+import math
+import os
+import sys
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "../../lib/Bindings/Python"))
+
+try:
+    import torch
+
+    import jfa
+    from reference import DEVICE, LENGTHS, NAN, Problem, max_abs, references
+    MISSING = None if torch.cuda.is_available() else "no GPU"
+except ImportError as error:
+    MISSING = str(error)
+
+BLOCK = 64
+NAMES = ("dq", "dk", "dv")
+TESTS = []
+
+
+def test(function):
+    """Registers a generator of (name, check) pairs."""
+    TESTS.append(function)
+    return function
+
+
+# ===--- Helpers ---------------------------------------------------------=== #
+
+
+def with_empties(lengths):
+    """The lengths with every fifth and the last sequence empty."""
+    result = []
+    for length in lengths:
+        if len(result) % 5 == 4:
+            result.append(0)
+        result.append(length)
+    return [*result, 0]
+
+
+def all_lengths():
+    return with_empties([n for pair in LENGTHS for n in pair])
+
+
+def make_problem(lengths, heads=2, **options):
+    """Block attention as attention of a sequence per block, with the offsets of
+    the real sequences as `offsets`."""
+    blocks = [min(BLOCK, n - at) for n in lengths for at in range(0, n, BLOCK)]
+    p = Problem("jagged", blocks, blocks, (heads, heads), **options).make()
+    starts = [p.lead]
+    for n in lengths:
+        starts.append(starts[-1] + n)
+    p.offsets = torch.tensor(starts, dtype=torch.int32, device=DEVICE)
+    return p
+
+
+def make_plan(p, **overrides):
+    t = dict(p.tensors, offsets=p.offsets)
+    t.update(overrides)
+    return jfa.BlockAttentionForwardPlan(t["q"], t["k"], t["v"], t["offsets"],
+                                         scale=p.scale)
+
+
+def run(p, plan=None):
+    """Runs a problem into a NaN-filled output."""
+    plan = plan or make_plan(p)
+    o = torch.full(plan.shape, NAN, dtype=p.dtype, device=DEVICE)
+    plan.bind(p.tensors["q"], p.tensors["k"], p.tensors["v"], o)()
+    torch.cuda.synchronize()
+    return o
+
+
+def compare(p, o, sequences=None):
+    """Raises AssertionError unless `o` is right; returns error and bound."""
+    error = low_error = slack = 0.0
+    for rows, ref, low, _ in references(p, sequences):
+        got = o[rows].transpose(1, 2).float()
+        assert torch.isfinite(got).all(), "o has values that are not finite"
+        assert torch.isfinite(low).all(), "the bound itself is not finite"
+        error = max(error, max_abs(got - ref))
+        low_error = max(low_error, max_abs(low - ref))
+        slack = max(slack, max_abs(ref + 0.3 - 0.3 - ref))
+    bound = 2 * low_error + 2 * slack
+    assert error <= bound, f"o is off by {error:.3e}, allowed {bound:.3e}"
+    return error, bound
+
+
+def check(lengths, heads=2, sequences=None, **options):
+    p = make_problem(lengths, heads, **options)
+    o = run(p)
+    error, bound = compare(p, o, sequences)
+    outside = torch.ones(o.shape[0], dtype=torch.bool, device=DEVICE)
+    outside[p.o_start[0]:p.o_start[-1]] = False
+    assert torch.isnan(o[outside]).all(), "o was written outside"
+    return f"error {error:.2e} of {bound:.2e}"
+
+
+def gradients(q, k, v, dout, scale, dtype):
+    """dq, dk and dv of `[..., n, D]` in `dtype` throughout, with no fusion."""
+    q, k, v, dout = (x.to(dtype) for x in (q, k, v, dout))
+    p = torch.softmax((q @ k.transpose(-1, -2)) * scale, -1)
+    dp = dout @ v.transpose(-1, -2)
+    ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
+    return ds @ k, ds.transpose(-1, -2) @ q, p.transpose(-1, -2) @ dout
+
+
+def run_backward(p, dout, plan=None):
+    """Runs a problem into NaN-filled gradients."""
+    t = p.tensors
+    plan = plan or jfa.BlockAttentionBackwardPlan(
+        t["q"], t["k"], t["v"], p.offsets, scale=p.scale)
+    outputs = plan.make_outputs()
+    for x in outputs:
+        x.fill_(NAN)
+    plan.bind(t["q"], t["k"], t["v"], dout, *outputs)()
+    torch.cuda.synchronize()
+    return outputs
+
+
+def make_dout(p):
+    g = torch.Generator(device=DEVICE).manual_seed(p.seed + 1)
+    dout = torch.randn(p.tensors["q"].shape, device=DEVICE, generator=g)
+    dout = dout.to(p.dtype)
+    dout[:p.o_start[0]] = NAN
+    dout[p.o_start[-1]:] = NAN
+    return dout
+
+
+def compare_gradients(p, dout, got, blocks=None):
+    """Raises AssertionError unless dq, dk and dv are right; returns errors and
+    bounds."""
+    scale = p.scale or 1 / math.sqrt(p.head_dim)
+    worst = [[0.0] * 3 for _ in range(3)]
+    by_length = {}
+    for b in range(p.batch) if blocks is None else blocks:
+        by_length.setdefault(p.q_len[b], []).append(p.o_start[b])
+    for n, starts in by_length.items():
+        size = max(1, (1 << 26) // (n * p.heads[0] * p.head_dim))
+        for at in range(0, len(starts), size):
+            rows = torch.tensor(starts[at:at + size], device=DEVICE)[:, None]
+            rows = rows + torch.arange(n, device=DEVICE)
+            inputs = [x[rows].transpose(1, 2)
+                      for x in (*(p.tensors[n] for n in "qkv"), dout)]
+            ref = gradients(*inputs, scale, torch.float32)
+            low = gradients(*inputs, scale, p.dtype)
+            for i in range(3):
+                x = got[i][rows].transpose(1, 2).float()
+                assert torch.isfinite(x).all(), \
+                    f"{NAMES[i]} has values that are not finite"
+                for j, change in enumerate((x - ref[i], low[i].float() - ref[i],
+                                            ref[i] + 0.3 - 0.3 - ref[i])):
+                    worst[i][j] = max(worst[i][j], max_abs(change))
+    notes = []
+    for name, (error, low_error, slack) in zip(NAMES, worst):
+        bound = 2 * low_error + 2 * slack
+        assert error <= bound, \
+            f"{name} is off by {error:.3e}, allowed {bound:.3e}"
+        notes.append(f"{name} {error:.1e} of {bound:.1e}")
+    return ", ".join(notes)
+
+
+def check_backward(lengths, heads=2, blocks=None, **options):
+    p = make_problem(lengths, heads, **options)
+    dout = make_dout(p)
+    got = run_backward(p, dout)
+    note = compare_gradients(p, dout, got, blocks)
+    outside = torch.ones(dout.shape[0], dtype=torch.bool, device=DEVICE)
+    outside[p.o_start[0]:p.o_start[-1]] = False
+    for name, x in zip(NAMES, got):
+        assert torch.isnan(x[outside]).all(), f"{name} was written outside"
+    return note
+
+
+def variants():
+    for dim, dtype in itertools.product((64, 128),
+                                        (torch.bfloat16, torch.float16)):
+        yield (f"D{dim} {str(dtype).split('.')[1]}",
+               dict(head_dim=dim, dtype=dtype))
+
+
+def expect_refusal(action, argument, outputs=()):
+    for x in outputs:
+        x.fill_(NAN)
+    try:
+        action()
+    except jfa.JFAError as refusal:
+        assert refusal.argument == argument, \
+            f"refused '{refusal.argument}' and not '{argument}': {refusal}"
+        torch.cuda.synchronize()
+        for x in outputs:
+            assert torch.isnan(x).all(), "an output was touched"
+        return str(refusal)
+    raise AssertionError(f"expected '{argument}' to be refused")
+
+
+# ===--- Numbers ---------------------------------------------------------=== #
+
+
+@test
+def numbers():
+    for name, options in variants():
+        for heads in (1, 2, 3, 8):
+            yield (f"forward {name} heads {heads}", lambda o=options, h=heads:
+                   check(all_lengths(), h, lead=37, tail=200, **o))
+
+
+@test
+def backward():
+    for name, options in variants():
+        for heads in (1, 2, 3, 8):
+            yield (f"backward {name} heads {heads}",
+                   lambda o=options, h=heads: check_backward(
+                       all_lengths(), h, lead=37, tail=200, **o))
+    for kind in ("x3", "x20", "constant", "outlier", "walk"):
+        for name, options in variants():
+            yield (f"backward {kind} {name}", lambda o=options, k=kind:
+                   check_backward(all_lengths(), kind=k, lead=3, tail=130, **o))
+    yield "backward scale 0.5", lambda: check_backward(all_lengths(), scale=0.5)
+    yield "backward of nothing", lambda: check_backward([0] * 7, tail=3)
+
+
+@test
+def autograd():
+
+    def body():
+        p = make_problem(all_lengths(), 2)
+        t = {n: x.clone().requires_grad_() for n, x in p.tensors.items()}
+        dout = make_dout(p)
+        o = jfa.block_attention(t["q"], t["k"], t["v"], p.offsets)
+        o.backward(dout)
+        want = run_backward(p, dout)
+        assert torch.equal(o.detach(), run(p))
+        for name, x in zip("qkv", want):
+            assert torch.equal(t[name].grad, x), f"the gradient of {name}"
+
+    yield "autograd", body
+
+
+@test
+def inputs():
+    for kind in ("x3", "x20", "constant", "outlier", "walk"):
+        for name, options in variants():
+            yield (f"{kind} {name}", lambda o=options, k=kind: check(
+                all_lengths(), kind=k, lead=3, tail=130, **o))
+    yield "scale 0.5", lambda: check(all_lengths(), scale=0.5)
+
+
+@test
+def isolation():
+    """NaN and infinities stay in their own block."""
+
+    def results(p):
+        return (run(p), *run_backward(p, make_dout(p)))
+
+    def body(value, dim):
+        p = make_problem([300, 64, 0, 65, 1, 129, 640], 3, head_dim=dim)
+        all_good = results(p)
+        good = all_good[0]
+        keep = torch.ones(good.shape[0], dtype=torch.bool, device=DEVICE)
+        for bad in (1, 4, 6, 9):
+            rows = slice(p.o_start[bad], p.o_start[bad + 1])
+            keep[rows] = False
+            for x in p.tensors.values():
+                x[rows] = value
+        for x, good in zip(results(p), all_good):
+            assert torch.equal(x[keep], good[keep])
+
+    for value, dim in itertools.product((NAN, float("-inf")), (64, 128)):
+        yield f"blocks of {value} D{dim}", lambda v=value, d=dim: body(v, d)
+
+
+@test
+def repeatability():
+
+    def body(dim):
+        p = make_problem(all_lengths(), 4, head_dim=dim)
+        plan = make_plan(p)
+        first = run(p, plan)
+        for i in range(100):
+            assert torch.equal(run(p, plan), first), f"launch {i} differs"
+        dout = make_dout(p)
+        plan = jfa.BlockAttentionBackwardPlan(*(p.tensors[n] for n in "qkv"),
+                                              p.offsets)
+        first = run_backward(p, dout, plan)
+        for i in range(100):
+            for x, y in zip(run_backward(p, dout, plan), first):
+                assert torch.equal(x, y), f"backward {i} differs"
+
+    for dim in (64, 128):
+        yield f"100 launches D{dim}", lambda d=dim: body(d)
+
+
+# ===--- Sizes -----------------------------------------------------------=== #
+
+
+@test
+def sizes():
+    g = torch.Generator().manual_seed(3)
+
+    def lengths(count, limit):
+        return torch.randint(0, limit, (count,), generator=g).tolist()
+
+    yield "B=100000", lambda: check(lengths(100000, 9), tail=64)
+    yield "B=1000000", lambda: check(lengths(10**6, 2), 1, head_dim=64)
+    yield "one sequence of 1000000", lambda: check([1000000], 1)
+    # 2^31 elements are 4194304 rows of 4 heads of 128.
+    long = [2048] * 2100 + [1000, 77]
+    some = [0, 1050, 65471, 65503, 65535, 65536, 67200, 67215, 67216, 67217]
+    yield "2^31 elements", lambda: check(long, 4, some, tail=64)
+    yield "backward B=100000", lambda: check_backward(lengths(100000, 9), tail=64)
+    yield "backward 2^31 elements", lambda: check_backward(long, 4, some, tail=64)
+
+
+@test
+def empties():
+    yield "no sequence", lambda: check([], tail=3)
+    yield "every sequence empty", lambda: check([0] * 7, tail=3)
+    yield "one row", lambda: check([0, 0, 1, 0])
+
+
+@test
+def strides():
+
+    def views(layout):
+        p = make_problem(all_lengths()[:12], 4)
+        rows = p.q_rows
+        if layout == "qkv":
+            base = torch.full((rows, 3, 4, 128), NAN, dtype=p.dtype,
+                              device=DEVICE)
+            parts = [base[:, i] for i in range(3)]
+        elif layout == "heads first":
+            base = torch.full((3, 4, rows, 128), NAN, dtype=p.dtype,
+                              device=DEVICE)
+            parts = [base[i].transpose(0, 1) for i in range(3)]
+        else:  # rows a MiB apart
+            parts = [torch.as_strided(
+                torch.full((rows << 19,), NAN, dtype=p.dtype, device=DEVICE),
+                (rows, 4, 128), (1 << 19, 128, 1)) for _ in range(3)]
+        for name, part in zip("qkv", parts):
+            part.copy_(p.tensors[name])
+            p.tensors[name] = part
+        compare(p, run(p))
+        dout = make_dout(p)
+        compare_gradients(p, dout, run_backward(p, dout))
+
+    for layout in ("qkv", "heads first", "wide"):
+        yield f"strides {layout}", lambda w=layout: views(w)
+
+
+# ===--- Refusals --------------------------------------------------------=== #
+
+
+@test
+def refusals():
+    lengths = [64, 128, 10]
+
+    def plan_refused(argument, **options):
+        overrides = options.pop("overrides", None)
+
+        def body():
+            p = make_problem(lengths, 4, **options)
+            changed = overrides(p) if overrides else {}
+            return expect_refusal(lambda: make_plan(p, **changed), argument)
+
+        return body
+
+    def fewer_heads(p):
+        return {n: p.tensors[n][:, :2].contiguous() for n in "kv"}
+
+    def offsets(*values):
+        return lambda p: dict(offsets=torch.tensor(
+            values, dtype=torch.int32, device=DEVICE))
+
+    yield "refuses head_dim 96", plan_refused("head_dim", head_dim=96)
+    yield "refuses fewer heads of k and v", plan_refused(
+        "num_kv_heads", overrides=fewer_heads)
+    yield "refuses falling offsets", plan_refused(
+        "offsets", overrides=offsets(0, 64, 60, 80))
+    yield "refuses negative offsets", plan_refused(
+        "offsets", overrides=offsets(-1, 64, 70, 80))
+    yield "refuses offsets beyond the rows", plan_refused(
+        "offsets", overrides=offsets(0, 64, 1000))
+    for name in "qkv":
+        yield f"refuses {name} in fp32", plan_refused(
+            name, overrides=lambda p, n=name: {n: p.tensors[n].float()})
+
+    def at_execution(argument, change):
+        p = make_problem(lengths, 4)
+        plan = make_plan(p)
+        o = torch.empty(plan.shape, dtype=p.dtype, device=DEVICE)
+        t = dict(p.tensors, o=o)
+        change(t)
+        return expect_refusal(lambda: plan.bind(**t)(), argument, (o,))
+
+    def misalign(name):
+
+        def change(t):
+            x = t[name]
+            t[name] = torch.empty(x.numel() + 8, dtype=x.dtype,
+                                  device=DEVICE)[1:1 + x.numel()].view(x.shape)
+
+        return change
+
+    def short(t):
+        t["workspace"] = torch.empty(0, dtype=torch.uint8, device=DEVICE)
+
+    for name in "qkvo":
+        yield (f"refuses misaligned {name}",
+               lambda n=name: at_execution(n, misalign(n)))
+    def rotary():
+        p = make_problem(lengths, 4)
+        return expect_refusal(
+            lambda: jfa.BlockAttentionBackwardPlan(
+                *(p.tensors[n] for n in "qkv"), p.offsets, rotary="kv"),
+            "rotary")
+
+    yield "refuses a rotation of k and v only", rotary
+    yield "refuses a small workspace", lambda: at_execution("workspace_bytes",
+                                                            short)
+
+
+# ===--- Running ---------------------------------------------------------=== #
+
+
+def run_all(options):
+    passed = failed = 0
+    for function in TESTS:
+        for name, body in function():
+            if options.filter and options.filter not in name:
+                continue
+            try:
+                note = body() or ""
+                passed += 1
+                print(f"PASS {name} {note}", flush=True)
+            except Exception as error:  # a test that fails must not end the run
+                failed += 1
+                print(f"FAIL {name}: {type(error).__name__}: {error}",
+                      flush=True)
+                if not isinstance(error, AssertionError):
+                    traceback.print_exc()
+                # After an error of the GPU nothing works any more.
+                if "CUDA error" in str(error) or "driver" in str(error):
+                    print("ABORTED: the GPU's context is lost")
+                    return passed, failed
+    return passed, failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kernels", help="a bundle to use first")
+    parser.add_argument("--filter", help="only tests whose name has this")
+    options = parser.parse_args()
+    if MISSING:
+        print(f"SKIPPED: block attention was not tested: {MISSING}")
+        print("0 passed, 0 failed, all skipped")
+        return 0
+    # References are in fp32, not in its shortened form.
+    torch.backends.cuda.matmul.allow_tf32 = False
+    if options.kernels:
+        jfa.load_kernels(options.kernels)
+    passed, failed = run_all(options)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -87,7 +87,8 @@ static std::vector<std::string> getProblems(const std::string &entry) {
         // something.
         bool hasShort =
             problem.find(" HEAD_DIM=128") != std::string::npos && !isDense &&
-            problem.find(" BROADCAST_QUERY=true") == std::string::npos;
+            problem.find(" BROADCAST_QUERY=true") == std::string::npos &&
+            problem.find(" CAUSAL=true") == std::string::npos;
         if (name == "MAX_LENGTH"
                 ? value == "0" || hasShort
                 : name != "BROADCAST_QUERY" || value == "false" || !isDense) {

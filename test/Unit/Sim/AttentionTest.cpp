@@ -118,8 +118,7 @@ TEST(SimAttention, TellsTheBackwardsKernels) {
   EXPECT_EQ(getPart({"o", "do", "dq_acc"}), AttentionPart::BackwardPre);
   EXPECT_EQ(getPart({"q", "k", "dk", "dq_acc", "heads_per_group"}),
             AttentionPart::Backward);
-  EXPECT_EQ(getPart({"q", "k", "dk", "dq_acc"}),
-            AttentionPart::BackwardQuery);
+  EXPECT_EQ(getPart({"q", "k", "dk", "dq_acc"}), AttentionPart::BackwardQuery);
   EXPECT_EQ(getPart({"dq_acc", "dq"}), AttentionPart::BackwardPost);
   EXPECT_EQ(getPart({"x", "y"}), std::nullopt);
 }
@@ -136,7 +135,8 @@ TEST(SimAttention, KeysAreDealtForTheBackward) {
       problem, makeBackward({"q", "k", "dk", "dq_acc", "heads_per_group"}),
       bound.arrays, bound.arguments);
   ASSERT_EQ(bound.error, "");
-  // Three tiles of the first sequence and one of the last, of each head of keys.
+  // Three tiles of the first sequence and one of the last, of each head of
+  // keys.
   EXPECT_EQ(bound.arrays[Attention::kItems].shape[0], 4 * (2 * 4 + 1));
   EXPECT_EQ(bound.arrays[Attention::kDQSums].shape, (Shape{134, 4, 64}));
   // 134 rows of queries in units of 128, and a unit for each sequence.

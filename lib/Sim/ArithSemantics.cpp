@@ -302,6 +302,35 @@ static LogicalResult buildToInteger(Op op, ProgramBuilder &builder) {
   });
 }
 
+/// The same bits as another type of as many.
+static LogicalResult buildBitcast(arith::BitcastOp op,
+                                  ProgramBuilder &builder) {
+  FailureOr<ElementKind> from = getKind(op, op.getIn().getType());
+  FailureOr<ElementKind> to = getKind(op, op.getType());
+  if (failed(from) || failed(to)) {
+    return failure();
+  }
+  if (isReal(*from) == isReal(*to)) {
+    return op.emitOpError("expected a floating-point type on one side where it "
+                          "is simulated, but got ")
+           << op.getIn().getType() << " and " << op.getType();
+  }
+  if (isReal(*to)) {
+    return appendMap<float, int64_t, 1>(op, builder,
+                                        [=, from = *from, to = *to](int64_t x) {
+                                          uint8_t bytes[8] = {};
+                                          encode(from, x, bytes);
+                                          return decodeReal(to, bytes);
+                                        });
+  }
+  return appendMap<int64_t, float, 1>(op, builder,
+                                      [=, from = *from, to = *to](float x) {
+                                        uint8_t bytes[8] = {};
+                                        encode(from, x, bytes);
+                                        return decodeInteger(to, bytes);
+                                      });
+}
+
 //===----------------------------------------------------------------------===//
 // Registration
 //===----------------------------------------------------------------------===//
@@ -355,6 +384,7 @@ static void attachConversions(MLIRContext *context) {
   attach<IndexCastUIOp, buildZeroExtend<IndexCastUIOp>>(context);
   attach<ExtUIOp, buildZeroExtend<ExtUIOp>>(context);
   attach<ExtSIOp, buildSignExtend>(context);
+  attach<BitcastOp, buildBitcast>(context);
   attach<SIToFPOp, buildToReal<SIToFPOp, true>>(context);
   attach<UIToFPOp, buildToReal<UIToFPOp, false>>(context);
   attach<FPToSIOp, buildToInteger<FPToSIOp>>(context);

@@ -56,8 +56,11 @@ static std::vector<std::string> getNames(const std::string &entry) {
   if (entry == "attention_bwd_query") {
     return {"HEAD_DIM", "ELEMENT", "CAUSAL"};
   }
-  if (entry.compare(0, 6, "block_") == 0) {
+  if (entry == "block_attention_fwd") {
     return {"HEAD_DIM", "ELEMENT"};
+  }
+  if (entry == "block_attention_bwd") {
+    return {"HEAD_DIM", "ELEMENT", "ROTARY"};
   }
   if (entry == "attention_bwd_post") {
     return {"HEAD_DIM", "ELEMENT", "JAGGED"};
@@ -81,6 +84,8 @@ static std::vector<std::string> getProblems(const std::string &entry) {
       values = {"bf16", "f16"};
     } else if (name == "MAX_LENGTH") {
       values = {"0", "64"};
+    } else if (name == "ROTARY") {
+      values = {"0", "1", "2"};
     }
     std::vector<std::string> longer;
     for (const std::string &problem : problems) {
@@ -148,7 +153,8 @@ TEST(EmbeddedKernels, LowerLimitsOfLengthComeFirst) {
   for (const jfaKernelFacts &facts : getEmbedded()) {
     std::string key = facts.entry;
     for (const char *name :
-         {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED", "BROADCAST_QUERY"}) {
+         {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED", "BROADCAST_QUERY",
+          "ROTARY"}) {
       key += " " + getParameter(facts, name);
     }
     std::string text = getParameter(facts, "MAX_LENGTH");

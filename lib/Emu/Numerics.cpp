@@ -91,9 +91,30 @@ double emu::decode(const Format &format, uint32_t bits) {
   return isNegative ? -value : value;
 }
 
+double emu::addOdd(double a, double b) {
+  double sum = a + b;
+  if (!std::isfinite(sum)) {
+    return sum;
+  }
+  double part = sum - a, rest = (a - (sum - part)) + (b - part);
+  uint64_t bits = 0;
+  std::memcpy(&bits, &sum, 8);
+  if (rest != 0 && bits % 2 == 0) {
+    // Down or up in magnitude, to where the rest is.
+    bits += std::signbit(rest) == std::signbit(sum) ? 1 : -1;
+    std::memcpy(&sum, &bits, 8);
+  }
+  return sum;
+}
+
 float emu::flushSubnormal(float value) {
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value)
                                                 : value;
+}
+
+double emu::flushSubnormal(const Format &format, double value) {
+  double least = std::ldexp(1.0, 1 - format.getBias());
+  return std::fabs(value) < least ? std::copysign(0.0, value) : value;
 }
 
 //===----------------------------------------------------------------------===//
@@ -272,10 +293,10 @@ static uint32_t roundSum(uint64_t magnitude, int unit, bool isNegative,
   return sign | bits;
 }
 
-uint32_t emu::wgmmaExact(const Format &format, unsigned count,
-                         const uint32_t *a, const uint32_t *b, uint32_t c,
-                         bool hasC, bool isF16) {
-  bool isNarrow = format.exponentBits + format.fractionBits < 8;
+uint32_t emu::wgmmaExact(const Format &formatA, const Format &formatB,
+                         unsigned count, const uint32_t *a, const uint32_t *b,
+                         uint32_t c, bool hasC, bool isF16) {
+  bool isNarrow = formatA.exponentBits + formatA.fractionBits < 8;
   int aligned = isNarrow ? 13 : 25;
   // Zeros do not take part in the alignment, and no term aligns below -133.
   Term terms[33];
@@ -291,7 +312,7 @@ uint32_t emu::wgmmaExact(const Format &format, unsigned count,
     }
   };
   for (unsigned k = 0; k < count; ++k) {
-    add(multiply(split(format, a[k]), split(format, b[k])));
+    add(multiply(split(formatA, a[k]), split(formatB, b[k])));
   }
   if (hasC) {
     add(split(isF16 ? kF16 : kF32, c));

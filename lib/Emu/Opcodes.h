@@ -95,6 +95,9 @@ void registerBulkCopy(OpcodeTable &table);
 void registerWgmma(OpcodeTable &table);
 void registerWarp(OpcodeTable &table);
 void registerCluster(OpcodeTable &table);
+// Parts of families, which those register.
+void registerAsyncStore(OpcodeTable &table);
+void registerFloatSign(OpcodeTable &table);
 
 } // namespace mlir::jfa::emu
 

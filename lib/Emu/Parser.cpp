@@ -256,6 +256,10 @@ bool Parser::parseDirectives(Function &function) {
   while (token.kind == Token::Dotted) {
     uint32_t value[3];
     StringRef name = token.text;
+    if (name == ".explicitcluster") {
+      advance();
+      continue;
+    }
     if (!parseExtents(value)) {
       return false;
     }

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Atomic.h"
 #include "TMA.h"
 
 using namespace mlir::jfa;
@@ -87,29 +88,60 @@ static bool checkBulk(Warp &warp, uint64_t to, uint64_t from, uint64_t size) {
   return true;
 }
 
-/// Flags: bit 1 if the source is shared memory too.
+static void issueBulkLoad(Warp &warp, unsigned lane, uint64_t to, uint64_t from,
+                          uint64_t size, uint64_t barrier) {
+  if (!checkBulk(warp, to, from, size)) {
+    return;
+  }
+  Machine &machine = warp.machine;
+  auto copy = [=, &machine](AsyncWork &work) {
+    Place source = machine.locate(from, size);
+    Place target = machine.locate(to, size);
+    machine.access(work, source, int64_t(size), false);
+    machine.access(work, target, int64_t(size), true);
+    std::memmove(target.bytes, source.bytes, size);
+  };
+  issueLoad(warp, lane, copy, barrier, to, size, Signal::Destination);
+}
+
+/// Flags of a load: the source is shared memory too; to several CTAs.
+static constexpr uint64_t kMulticast = 1, kFromShared = 2;
+
 static void runBulkLoad(Warp &warp, const Instruction &i, uint32_t lanes) {
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t to = toShared(warp.getAddress(i[0], lane));
     uint64_t from = warp.getAddress(i[1], lane);
-    from = i.flags & 2 ? toShared(from) : from;
+    from = i.flags & kFromShared ? toShared(from) : from;
     uint64_t size = warp.get(i[2], lane) & 0xffffffff;
     uint64_t barrier = toShared(warp.getAddress(i[3], lane));
-    if (!checkBulk(warp, to, from, size)) {
+    if (!(i.flags & kMulticast)) {
+      issueBulkLoad(warp, lane, to, from, size, barrier);
       return;
     }
-    Machine &machine = warp.machine;
-    auto copy = [=, &machine](AsyncWork &work) {
-      Place source = machine.locate(from, size);
-      Place target = machine.locate(to, size);
-      machine.access(work, source, int64_t(size), false);
-      machine.access(work, target, int64_t(size), true);
-      std::memmove(target.bytes, source.bytes, size);
-    };
-    issueLoad(warp, lane, copy, barrier, to, size, Signal::Destination);
+    uint64_t offset = to & ((1 << kRankShift) - 1);
+    for (uint64_t rank = 0; rank < 16; ++rank) {
+      if (warp.get(i[4], lane) >> rank & 1) {
+        issueBulkLoad(warp, lane, kSharedWindow + (rank << kRankShift) + offset,
+                      from, size, barrier);
+      }
+    }
   });
 }
 
+/// Element by element. An H200 keeps subnormals here.
+static void reduceBytes(const Instruction &i, uint8_t *to, const uint8_t *from,
+                        uint64_t size) {
+  uint64_t step = i.type.bits / 8;
+  for (uint64_t at = 0; at < size; at += step) {
+    uint64_t old = 0, value = 0;
+    std::memcpy(&old, to + at, step);
+    std::memcpy(&value, from + at, step);
+    old = reduce(AtomicOp(i.flags - 1), i.type, old, value, 0, false);
+    std::memcpy(to + at, &old, step);
+  }
+}
+
+/// Flags are 0, or 1 and the operation of a reduction.
 static void runBulkStore(Warp &warp, const Instruction &i, uint32_t lanes) {
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t to = warp.getAddress(i[0], lane);
@@ -127,11 +159,15 @@ static void runBulkStore(Warp &warp, const Instruction &i, uint32_t lanes) {
           machine.access(work, source, int64_t(size), false);
           std::memcpy(bytes->data(), source.bytes, size);
         },
-        [=, &machine](AsyncWork &work) {
+        [=, &machine, &i](AsyncWork &work) {
           Place target = machine.locate(to, size);
-          machine.access(work, target, int64_t(size), true);
+          machine.access(work, target, int64_t(size), true, i.flags != 0);
           machine.markWritten(target, int64_t(size));
-          std::memcpy(target.bytes, bytes->data(), size);
+          if (i.flags) {
+            reduceBytes(i, target.bytes, bytes->data(), size);
+          } else {
+            std::memcpy(target.bytes, bytes->data(), size);
+          }
         });
   });
 }
@@ -203,11 +239,27 @@ void mlir::jfa::emu::registerBulkCopy(OpcodeTable &table) {
           ".async.bulk(.shared::cluster|.shared::cta).global" + complete +
               "{.L2::cache_hint}",
           "m m s32 m s64?", runBulkLoad, none);
+  addForm(table, "cp",
+          ".async.bulk.shared::cluster.global" + complete +
+              ".multicast::cluster{.L2::cache_hint}",
+          "m m s32 m s0 s64?", runBulkLoad,
+          [](const Match &) { return kMulticast; });
   addForm(table, "cp", ".async.bulk.shared::cluster.shared::cta" + complete,
-          "m m s32 m", runBulkLoad, [](const Match &) { return uint64_t(2); });
+          "m m s32 m", runBulkLoad, [](const Match &) { return kFromShared; });
   addForm(table, "cp",
           ".async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}",
           "m m s32 s64?", runBulkStore, none);
+  auto reduction = [](const Match &match) { return *getAtomicOp(match) + 1; };
+  for (const char *op : {".add(.u32|.s32|.u64|.f32|.f64)",
+                         "(.min|.max)(.u32|.s32|.u64|.s64|.f16|.bf16)",
+                         "(.and|.or|.xor)(.b32|.b64)", "(.inc|.dec).u32",
+                         ".add.noftz(.f16|.bf16)"}) {
+    addForm(table, "cp",
+            std::string(".reduce.async.bulk.global.shared::cta.bulk_group"
+                        "{.L2::cache_hint}") +
+                op,
+            "m m s32 s64?", runBulkStore, reduction);
+  }
   table.add("cp", ".async.bulk.commit_group", "", runCommit, true);
   addForm(table, "cp", ".async.bulk.wait_group{.read}", "i", runWaitGroup,
           [](const Match &match) { return uint64_t(match.has(".read")); });

@@ -18,6 +18,7 @@ using namespace mlir::jfa::emu;
 /// Bits of flags, beside the rounding to an integer.
 static constexpr uint64_t kZero = 1, kRelu = 2, kSat = 4, kFtz = 8, kDown = 16,
                           kUp = 32, kClamp = 64, kWhole = 128;
+static constexpr uint64_t kNan64 = 0x7ff8000000000000;
 
 /// A register's value in a type, as a number.
 static double toDouble(Type type, uint64_t bits) {
@@ -30,19 +31,56 @@ static double toDouble(Type type, uint64_t bits) {
   return decode(getFormat(type), uint32_t(bits & 0xffff));
 }
 
+/// `.rna.tf32`, which adds half a unit to the bits. An H200 truncates NaNs.
+static uint32_t roundTiesAway(uint64_t bits, bool saturate) {
+  bool isFinite = std::isfinite(fromBits<float>(bits));
+  auto rounded = uint32_t((bits & 0xffffffff) + (isFinite ? 0x1000 : 0)) >> 13;
+  // Of NaNs, too.
+  bool isTooLarge = (rounded & 0x3ffff) > kTF32.largest;
+  return saturate && isTooLarge ? rounded - 1 : rounded;
+}
+
+/// Whether a number that lies off the format's is rounded away from zero, or to
+/// it; to the nearest if neither.
+static bool isToZero(bool isNegative, uint64_t flags) {
+  return (flags & kZero) || (flags & (isNegative ? kUp : kDown));
+}
+static bool isAway(bool isNegative, uint64_t flags) {
+  return flags & (isNegative ? kDown : kUp);
+}
+
+/// One rounding from what holds integers and doubles exactly.
+static float toSingle(long double value, uint64_t flags) {
+  auto result = float(value);
+  bool isNegative = value < 0;
+  long double excess = std::fabs((long double)result) - std::fabs(value);
+  if (excess > 0 && isToZero(isNegative, flags)) {
+    return std::nextafter(result, 0.0f);
+  }
+  if (excess < 0 && isAway(isNegative, flags)) {
+    return std::nextafter(result, isNegative ? -INFINITY : INFINITY);
+  }
+  return result;
+}
+
 static uint64_t fromDouble(Type type, double value, uint64_t flags) {
   if (type.bits == 64) {
-    return toBits(value);
+    return std::isnan(value) ? kNan64 : toBits(value);
   }
   if (type.name == ".f32") {
-    auto narrow = float(value);
-    return std::isnan(value) ? 0x7fffffff : toBits(narrow);
+    return std::isnan(value) ? 0x7fffffff : toBits(toSingle(value, flags));
   }
   if ((flags & kRelu) && value <= 0) {
     value = 0;
   }
-  Rounding rounding = flags & kZero ? Rounding::Zero : Rounding::Nearest;
-  uint32_t bits = encode(getFormat(type), value, rounding, flags & kSat);
+  const Format &format = getFormat(type);
+  bool isNegative = std::signbit(value), away = isAway(isNegative, flags);
+  Rounding rounding =
+      away || isToZero(isNegative, flags) ? Rounding::Zero : Rounding::Nearest;
+  uint32_t bits = encode(format, value, rounding, flags & kSat);
+  if (away && std::fabs(decode(format, bits)) < std::fabs(value)) {
+    ++bits;
+  }
   return type.name == ".tf32" ? uint64_t(bits) << 13 : bits;
 }
 
@@ -65,12 +103,15 @@ static double roundToWhole(double value, uint64_t flags) {
                          : std::nearbyint(value);
 }
 
-static uint64_t roundToInteger(Type type, double value, uint64_t flags) {
+static uint64_t roundToInteger(Type type, double value, uint64_t flags,
+                               bool isFromDouble) {
   value = roundToWhole(value, flags);
   double top = std::ldexp(1.0, type.bits - (type.isSigned() ? 1 : 0));
   double least = type.isSigned() ? -top : 0;
   if (std::isnan(value)) {
-    return 0;
+    // Measured on an H200; PTX says zero.
+    bool isLeast = type.bits == 64 || (isFromDouble && type.bits == 32);
+    return isLeast ? uint64_t(1) << (type.bits - 1) : 0;
   }
   if (value >= top) {
     uint64_t ones = ~uint64_t(0) >> (64 - type.bits);
@@ -80,6 +121,25 @@ static uint64_t roundToInteger(Type type, double value, uint64_t flags) {
     return truncate(type, type.isSigned() ? uint64_t(1) << (type.bits - 1) : 0);
   }
   return truncate(type, value < 0 ? uint64_t(int64_t(value)) : uint64_t(value));
+}
+
+/// Conversions of f64, to f64 and of bf16 keep what they can of a NaN.
+static bool keepsPayload(Type from, Type to) {
+  return (from.bits == 64 && (to.name == ".f32" || to.name == ".f16")) ||
+         (to.bits == 64 && from.name == ".f32" && to.isFloat()) ||
+         (from.name == ".bf16" && to.name == ".f32");
+}
+static uint64_t convertNan(Type from, Type to, uint64_t bits, uint64_t flags) {
+  if (from.bits == 16) {
+    return (bits & 0xffff) << 16;
+  }
+  if (to.bits == 64) {
+    bits = flags & kFtz ? 0x7fffffff : bits & 0xffffffff;
+    return (bits >> 31) << 63 | kNan64 | (bits & 0x7fffff) << 29;
+  }
+  return to.bits == 16
+             ? (bits >> 63) << 15 | 0x7e00 | (bits >> 42 & 0x3ff)
+             : (bits >> 63) << 31 | 0x7fc00000 | (bits >> 29 & 0x7fffff);
 }
 
 /// Here `type` is the result's.
@@ -92,8 +152,9 @@ static void runConvert(Warp &warp, const Instruction &i, uint32_t lanes) {
       double real = from.isSigned() ? double(value) : double(uint64_t(value));
       if (to.name == ".f32") {
         // One rounding, not two.
-        result = from.isSigned() ? toBits(float(value))
-                                 : toBits(float(uint64_t(value)));
+        result = toBits(toSingle(from.isSigned() ? (long double)value
+                                                 : (long double)uint64_t(value),
+                                 i.flags));
       } else {
         result = to.isFloat() ? fromDouble(to, real, i.flags)
                               : truncate(to, uint64_t(value));
@@ -107,12 +168,22 @@ static void runConvert(Warp &warp, const Instruction &i, uint32_t lanes) {
         value = roundToWhole(value, i.flags);
       }
       if (i.flags & kClamp) {
-        value = std::isnan(value) ? 0 : std::min(std::max(value, 0.0), 1.0);
+        value = value > 0 ? std::min(value, 1.0) : 0;
       }
-      result = to.isFloat() ? fromDouble(to, value, i.flags)
-                            : roundToInteger(to, value, i.flags);
+      result = std::isnan(value) && keepsPayload(from, to)
+                   ? convertNan(from, to, bits, i.flags)
+               : to.isFloat()
+                   ? fromDouble(to, value, i.flags)
+                   : roundToInteger(to, value, i.flags, from.bits == 64);
     }
     warp.set(i[0], lane, result);
+  });
+}
+
+static void runTiesAway(Warp &warp, const Instruction &i, uint32_t lanes) {
+  forEachLane(lanes, [&](unsigned lane) {
+    uint64_t bits = roundTiesAway(warp.get(i[1], lane), i.flags & kSat);
+    warp.set(i[0], lane, bits << 13);
   });
 }
 
@@ -153,10 +224,12 @@ static void runRepack(Warp &warp, const Instruction &i, uint32_t lanes) {
 
 static void setFlags(const Match &match, Instruction &i) {
   bool isZero = match.has(".rz") || match.has(".rzi");
+  bool isDown = match.has(".rm") || match.has(".rmi");
+  bool isUp = match.has(".rp") || match.has(".rpi");
   i.flags = (isZero ? kZero : 0) | (match.has(".relu") ? kRelu : 0) |
             (match.has(".satfinite") ? kSat : 0) |
-            (match.has(".ftz") ? kFtz : 0) | (match.has(".rmi") ? kDown : 0) |
-            (match.has(".rpi") ? kUp : 0) |
+            (match.has(".ftz") ? kFtz : 0) | (isDown ? kDown : 0) |
+            (isUp ? kUp : 0) |
             (match.has(".sat") && i.type.isFloat() ? kClamp : 0);
   bool isWhole = match.has(".rni") || match.has(".rzi") || match.has(".rmi") ||
                  match.has(".rpi");
@@ -207,7 +280,7 @@ void mlir::jfa::emu::registerConversion(OpcodeTable &table) {
                     "(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64)"
                     "(.f16|.bf16|.f32|.f64)",
                     operands, chooseConversion<runConvert>});
-  table.add("cvt", {"{.rn|.rz}{.ftz}{.sat}{.relu}{.satfinite}"
+  table.add("cvt", {"{.rn|.rz|.rm|.rp}{.ftz}{.sat}{.relu}{.satfinite}"
                     "(.f16|.bf16|.f32|.f64)"
                     "(.f16|.bf16|.f32|.f64)",
                     operands, chooseConversion<runConvert>});
@@ -225,6 +298,8 @@ void mlir::jfa::emu::registerConversion(OpcodeTable &table) {
                     chooseConversion<runRepack>});
   table.add("cvt", {"(.rn|.rz){.relu}{.satfinite}.tf32.f32", "d32 s",
                     chooseConversion<runConvert>});
+  table.add("cvt", {".rna{.satfinite}.tf32.f32", "d32 s",
+                    chooseConversion<runTiesAway>});
   table.add("cvta", {".to(.global|.shared|.shared::cta|.shared::cluster|.param|"
                      ".const|.local)(.u64|.u32)",
                      "d s", chooseConvertAddress<true>});

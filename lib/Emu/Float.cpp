@@ -19,7 +19,8 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
 
 /// What flags mean here.
-static constexpr uint64_t kFtz = 1, kSat = 2, kNanWins = 4, kRoundShift = 4;
+static constexpr uint64_t kFtz = 1, kSat = 2, kNanWins = 4, kXorSign = 8,
+                          kRoundShift = 4;
 
 template <typename T>
 static T flush(T value, uint64_t flags) {
@@ -40,12 +41,13 @@ static T canonical(T value) {
 template <typename T>
 static T finish(T value, uint64_t flags) {
   if (flags & kSat) {
-    value = std::isnan(value) ? T(0) : std::min(std::max(value, T(0)), T(1));
+    // Neither NaN nor -0 stays.
+    value = value > 0 ? std::min(value, T(1)) : T(0);
   }
   return canonical(flush(value, flags));
 }
 
-enum class Op { Add, Sub, Mul, Fma, Div, Sqrt };
+enum class Op { Add, Sub, Mul, Fma, Div, Sqrt, Rcp };
 
 template <Op op, typename T>
 static T compute(T a, T b, T c) {
@@ -62,6 +64,8 @@ static T compute(T a, T b, T c) {
     return a / b;
   case Op::Sqrt:
     return std::sqrt(a);
+  case Op::Rcp:
+    return T(1) / a;
   }
   return a;
 }
@@ -74,6 +78,23 @@ __attribute__((noinline)) static T computeRounded(T a, T b, T c, int mode) {
   volatile T result = compute<op, T>(x, y, z);
   std::fesetround(FE_TONEAREST);
   return result;
+}
+
+/// With `.ftz` what is smaller than the least normal number becomes zero before
+/// it is rounded, as on an H200.
+template <Op op>
+static bool isTiny(float a, float b, float c) {
+  if constexpr (op != Op::Mul && op != Op::Fma && op != Op::Div) {
+    return false;
+  }
+  double exact =
+      op == Op::Div
+          ? computeRounded<op, double>(double(a), double(b), 0, FE_TOWARDZERO)
+          : double(a) * double(b);
+  if (op == Op::Fma) {
+    exact = computeRounded<Op::Add, double>(exact, double(c), 0, FE_TOWARDZERO);
+  }
+  return exact != 0 && std::fabs(exact) < 0x1p-126;
 }
 
 template <Op op, typename T>
@@ -90,6 +111,10 @@ static void runArithmetic(Warp &warp, const Instruction &i, uint32_t lanes) {
     T result = mode == 0 ? compute<op>(values[0], values[1], values[2])
                          : computeRounded<op>(values[0], values[1], values[2],
                                               kModes[mode]);
+    if (sizeof(T) == 4 && (i.flags & kFtz) &&
+        isTiny<op>(float(values[0]), float(values[1]), float(values[2]))) {
+      result = std::copysign(T(0), result);
+    }
     warp.set(i[0], lane, toBits(finish(result, i.flags)));
   });
 }
@@ -98,7 +123,8 @@ static uint64_t getFlags(const Match &match) {
   uint64_t mode = match.has(".rz") ? 1 : match.has(".rm") ? 2 : 0;
   mode = match.has(".rp") ? 3 : mode;
   return (match.has(".ftz") ? kFtz : 0) | (match.has(".sat") ? kSat : 0) |
-         (match.has(".NaN") ? kNanWins : 0) | mode << kRoundShift;
+         (match.has(".NaN") ? kNanWins : 0) |
+         (match.has(".xorsign") ? kXorSign : 0) | mode << kRoundShift;
 }
 
 template <Op op>
@@ -207,8 +233,14 @@ static void runExtreme(Warp &warp, const Instruction &i, uint32_t lanes) {
   forEachLane(lanes, [&](unsigned lane) {
     T result = flush(fromBits<T>(warp.get(i[1], lane)), i.flags);
     for (size_t k = 1; k < count; ++k) {
-      result =
-          pick(result, flush(fromBits<T>(warp.get(i[k + 1], lane)), i.flags));
+      T next = flush(fromBits<T>(warp.get(i[k + 1], lane)), i.flags);
+      if (i.flags & kXorSign) {
+        // The larger or smaller magnitude, with both signs.
+        T sign = std::copysign(T(1), result) * std::copysign(T(1), next);
+        result = std::copysign(pick(std::fabs(result), std::fabs(next)), sign);
+      } else {
+        result = pick(result, next);
+      }
     }
     warp.set(i[0], lane, toBits(canonical(result)));
   });
@@ -225,7 +257,8 @@ template <typename T, bool negates>
 static void runSign(Warp &warp, const Instruction &i, uint32_t lanes) {
   forEachLane(lanes, [&](unsigned lane) {
     T value = flush(fromBits<T>(warp.get(i[1], lane)), i.flags);
-    warp.set(i[0], lane, toBits(negates ? T(-value) : T(std::fabs(value))));
+    value = negates ? T(-value) : T(std::fabs(value));
+    warp.set(i[0], lane, toBits(canonical(value)));
   });
 }
 
@@ -277,10 +310,10 @@ void mlir::jfa::emu::registerFloat(OpcodeTable &table) {
   for (const char *pattern :
        {"(.rn|.rz|.rm|.rp){.ftz}.f32", "(.rn|.rz|.rm|.rp).f64"}) {
     table.add("sqrt", {pattern, "d s", chooseArithmetic<Op::Sqrt>});
+    table.add("rcp", {pattern, "d s", chooseArithmetic<Op::Rcp>});
   }
   const char *approximate = ".approx{.ftz}.f32";
   addApproximation<Approximation::Rcp>(table, "rcp", approximate);
-  addApproximation<Approximation::Rcp>(table, "rcp", ".rn{.ftz}.f32");
   addApproximation<Approximation::Rsqrt>(table, "rsqrt", approximate);
   addApproximation<Approximation::Sqrt>(table, "sqrt", approximate);
   addApproximation<Approximation::Lg2>(table, "lg2", approximate);
@@ -288,13 +321,17 @@ void mlir::jfa::emu::registerFloat(OpcodeTable &table) {
   addApproximation<Approximation::Sin>(table, "sin", approximate);
   addApproximation<Approximation::Cos>(table, "cos", approximate);
   addApproximation<Approximation::Tanh>(table, "tanh", ".approx.f32");
-  for (const char *pattern : {"{.ftz}{.NaN}.f32", ".f64"}) {
+  for (const char *pattern :
+       {"{.ftz}{.NaN}.f32", "{.ftz}{.NaN}.xorsign.abs.f32", ".f64"}) {
     table.add("min", {pattern, "d s s", chooseExtreme<false>});
     table.add("max", {pattern, "d s s", chooseExtreme<true>});
+  }
+  for (const char *pattern : {"{.ftz}.f32", ".f64"}) {
     table.add("neg", {pattern, "d s", chooseSign<true>});
     table.add("abs", {pattern, "d s", chooseSign<false>});
   }
   table.add("setp", {"(.eq|.ne|.lt|.le|.gt|.ge|.equ|.neu|.ltu|.leu|.gtu|.geu|"
                      ".num|.nan){.and|.or|.xor}{.ftz}(.f32|.f64)",
                      "dp s s sp?", chooseCompare});
+  registerFloatSign(table);
 }

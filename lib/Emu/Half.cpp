@@ -17,7 +17,8 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
 
 enum class Op { Add, Sub, Mul, Fma, Min, Max, Neg, Abs, Ex2 };
-static constexpr uint64_t kRelu = 1, kSat = 2, kNanWins = 4;
+static constexpr uint64_t kRelu = 1, kSat = 2, kNanWins = 4, kFtz = 8,
+                          kXorSign = 16;
 
 static double extreme(double a, double b, bool isMax, uint64_t flags) {
   if (std::isnan(a) || std::isnan(b)) {
@@ -33,8 +34,12 @@ static double extreme(double a, double b, bool isMax, uint64_t flags) {
 template <Op op>
 static uint32_t computeHalf(const Format &format, const uint32_t *bits,
                             uint64_t flags) {
-  double a = decode(format, bits[0]), b = decode(format, bits[1]),
-         c = decode(format, bits[2]);
+  double values[3];
+  for (unsigned k = 0; k < 3; ++k) {
+    values[k] = decode(format, bits[k]);
+    values[k] = flags & kFtz ? flushSubnormal(format, values[k]) : values[k];
+  }
+  double a = values[0], b = values[1], c = values[2];
   double result = 0;
   switch (op) {
   case Op::Add:
@@ -47,26 +52,37 @@ static uint32_t computeHalf(const Format &format, const uint32_t *bits,
     result = a * b;
     break;
   case Op::Fma:
-    result = a * b + c;
+    result = addOdd(a * b, c);
     break;
   case Op::Min:
   case Op::Max:
+    if (flags & kXorSign) {
+      result = extreme(std::fabs(a), std::fabs(b), op == Op::Max, flags);
+      result = (bits[0] ^ bits[1]) & 0x8000 ? -result : result;
+      return encode(format, result, Rounding::Nearest);
+    }
     result = extreme(a, b, op == Op::Max, flags);
     break;
   case Op::Neg:
-    return bits[0] ^ 0x8000;
+    return std::isnan(a) ? format.nan : bits[0] ^ 0x8000;
   case Op::Abs:
-    return bits[0] & 0x7fff;
+    return std::isnan(a) ? format.nan : bits[0] & 0x7fff;
   case Op::Ex2:
+    if (&format == &kF16 && a >= 16) {
+      return format.largest + 1;
+    }
     // The truncated result of the f32 form.
     return encode(format, double(ex2(float(a), &format == &kBF16, true)),
                   Rounding::Zero, false);
   }
   if (flags & kSat) {
-    result = std::isnan(result) ? 0 : std::min(std::max(result, 0.0), 1.0);
+    result = result > 0 ? std::min(result, 1.0) : 0;
   }
   if ((flags & kRelu) && result <= 0) {
     result = 0;
+  }
+  if (flags & kFtz) {
+    result = flushSubnormal(format, result);
   }
   return encode(format, result, Rounding::Nearest);
 }
@@ -96,7 +112,9 @@ static void addHalf(OpcodeTable &table, const char *opcode, const char *pattern,
                      [](const Match &match, Instruction &i, std::string &) {
                        i.flags = (match.has(".relu") ? kRelu : 0) |
                                  (match.has(".sat") ? kSat : 0) |
-                                 (match.has(".NaN") ? kNanWins : 0);
+                                 (match.has(".NaN") ? kNanWins : 0) |
+                                 (match.has(".ftz") ? kFtz : 0) |
+                                 (match.has(".xorsign") ? kXorSign : 0);
                        return runHalf<op>;
                      }});
 }
@@ -104,13 +122,16 @@ static void addHalf(OpcodeTable &table, const char *opcode, const char *pattern,
 #define HALVES "(.f16|.f16x2|.bf16|.bf16x2)"
 
 void mlir::jfa::emu::registerHalf(OpcodeTable &table) {
-  const char *arithmetic = "{.rn}{.sat}" HALVES;
+  const char *arithmetic = "{.rn}{.ftz}{.sat}" HALVES;
   addHalf<Op::Add>(table, "add", arithmetic, "d s s");
   addHalf<Op::Sub>(table, "sub", arithmetic, "d s s");
   addHalf<Op::Mul>(table, "mul", arithmetic, "d s s");
-  addHalf<Op::Fma>(table, "fma", ".rn{.sat}{.relu}" HALVES, "d s s s");
-  addHalf<Op::Min>(table, "min", "{.NaN}" HALVES, "d s s");
-  addHalf<Op::Max>(table, "max", "{.NaN}" HALVES, "d s s");
+  addHalf<Op::Fma>(table, "fma", ".rn{.ftz}{.sat}{.relu}" HALVES, "d s s s");
+  for (const char *pattern :
+       {"{.ftz}{.NaN}" HALVES, "{.ftz}{.NaN}.xorsign.abs" HALVES}) {
+    addHalf<Op::Min>(table, "min", pattern, "d s s");
+    addHalf<Op::Max>(table, "max", pattern, "d s s");
+  }
   addHalf<Op::Neg>(table, "neg", HALVES, "d s");
   addHalf<Op::Abs>(table, "abs", HALVES, "d s");
   addHalf<Op::Ex2>(table, "ex2", ".approx(.f16|.f16x2)", "d s");

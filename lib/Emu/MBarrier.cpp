@@ -210,7 +210,7 @@ static void runWait(Warp &warp, const Instruction &i, uint32_t lanes) {
 static void runPending(Warp &warp, const Instruction &i, uint32_t lanes) {
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t field = warp.get(i[1], lane) >> 43 & uint64_t(kMaxCount);
-    warp.set(i[0], lane, -field & uint64_t(kMaxCount));
+    warp.set(i[0], lane, uint64_t(kMaxCount) + 1 - field);
   });
 }
 

@@ -94,9 +94,30 @@ double emu::decode(const Format &format, uint32_t bits) {
   return isNegative ? -value : value;
 }
 
+double emu::addOdd(double a, double b) {
+  double sum = a + b;
+  if (!std::isfinite(sum)) {
+    return sum;
+  }
+  double part = sum - a, rest = (a - (sum - part)) + (b - part);
+  uint64_t bits = 0;
+  std::memcpy(&bits, &sum, 8);
+  if (rest != 0 && bits % 2 == 0) {
+    // Down or up in magnitude, to where the rest is.
+    bits += std::signbit(rest) == std::signbit(sum) ? 1 : -1;
+    std::memcpy(&sum, &bits, 8);
+  }
+  return sum;
+}
+
 float emu::flushSubnormal(float value) {
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value)
                                                 : value;
+}
+
+double emu::flushSubnormal(const Format &format, double value) {
+  double least = std::ldexp(1.0, 1 - format.getBias());
+  return std::fabs(value) < least ? std::copysign(0.0, value) : value;
 }
 
 //===----------------------------------------------------------------------===//
@@ -275,11 +296,11 @@ static uint32_t roundSum(uint64_t magnitude, int unit, bool isNegative,
   return sign | bits;
 }
 
-uint32_t emu::wgmmaExact(const Format &format, unsigned count,
-                         const uint32_t *a, const uint32_t *b, uint32_t c,
-                         bool hasC, bool isF16) {
-  bool isNarrow = format.exponentBits + format.fractionBits < 8;
-  ProductModel model{format, format, isNarrow ? 13 : 25, isNarrow ? 13 : 23,
+uint32_t emu::wgmmaExact(const Format &formatA, const Format &formatB,
+                         unsigned count, const uint32_t *a, const uint32_t *b,
+                         uint32_t c, bool hasC, bool isF16) {
+  bool isNarrow = formatA.exponentBits + formatA.fractionBits < 8;
+  ProductModel model{formatA, formatB, isNarrow ? 13 : 25, isNarrow ? 13 : 23,
                      isF16};
   return sumProducts(model, count, a, b, c, hasC);
 }

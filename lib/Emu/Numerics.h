@@ -34,7 +34,11 @@ uint32_t encode(const Format &format, double value, Rounding rounding,
                 bool saturate = false);
 double decode(const Format &format, uint32_t bits);
 
+/// A sum that is rounded to odd, so that another rounding does no harm.
+double addOdd(double a, double b);
+
 float flushSubnormal(float value);
+double flushSubnormal(const Format &format, double value);
 
 /// `ex2.approx{.ftz}.f32`: as measured on an H200, bit for bit, or fast.
 float ex2(float value, bool flushes, bool isExact);
@@ -56,8 +60,9 @@ uint32_t sumProducts(const ProductModel &model, unsigned count,
 
 /// One element of wgmma: a sum of `count` products and of `c`, as an H200
 /// rounds it. The formats of a and b have 8 to 32 bits.
-uint32_t wgmmaExact(const Format &format, unsigned count, const uint32_t *a,
-                    const uint32_t *b, uint32_t c, bool hasC, bool isF16);
+uint32_t wgmmaExact(const Format &formatA, const Format &formatB,
+                    unsigned count, const uint32_t *a, const uint32_t *b,
+                    uint32_t c, bool hasC, bool isF16);
 
 } // namespace mlir::jfa::emu
 

@@ -117,6 +117,9 @@ void registerTcgen05Memory(OpcodeTable &table);
 void registerTcgen05LoadStore(OpcodeTable &table);
 void registerTcgen05Copy(OpcodeTable &table);
 void registerTcgen05MMA(OpcodeTable &table);
+// Parts of families, which those register.
+void registerAsyncStore(OpcodeTable &table);
+void registerFloatSign(OpcodeTable &table);
 
 } // namespace mlir::jfa::emu
 

@@ -15,6 +15,8 @@
 
 #include "jfa/Emu/TensorMap.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
 
@@ -189,6 +191,10 @@ static void storeTile(Machine &machine, AsyncWork &work, const Box &box,
     if (!segment.bytes) {
       continue;
     }
+    // Measured on an H200: of a row that ends within 16 bytes all 16 are
+    // written.
+    segment.bytes = std::min(llvm::alignTo(segment.bytes, uint64_t(16)),
+                             box.getRowBytes() - segment.first);
     Place to = locateSegment(machine, work, segment);
     if (!to.bytes) {
       return;

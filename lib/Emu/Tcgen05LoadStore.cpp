@@ -245,6 +245,10 @@ static bool setTransfer(const Match &match, Instruction &i,
         shape << 8 | uint64_t(transfer.count) << 16 |
         (match.has(".pack::16b") || match.has(".unpack::16b") ? kPacked : 0);
     bool hasSplit = transfer.shape == TensorShape::S16x32bx2;
+    if (hasSplit && i[isLoad ? 2 : 1].value >= kTensorColumns) {
+      error = "expected less than 512 columns from one half to the other";
+      return false;
+    }
     size_t found = getParts(i[isLoad ? 0 : hasSplit ? 2 : 1]).size();
     if (found != transfer.getRegisters()) {
       error = "expected " + std::to_string(transfer.getRegisters()) +

@@ -287,6 +287,10 @@ static bool accessAccumulator(Part &part, AsyncWork &work) {
   for (TensorCells cells : getAccumulatorCells(part.layout, product.shape.n)) {
     cells.lane += getTensorLane(product.d);
     cells.column += getTensorColumn(product.d);
+    if (!part.cta.tensor.isAllocated(cells)) {
+      // With a finding, even if no lane is written.
+      return part.machine.accessTensor(work, part.cta, cells, how);
+    }
     uint32_t end = cells.lane + cells.lanes;
     for (uint32_t lane = cells.lane; lane < end;) {
       bool isDisabled = part.isDisabled(lane);

@@ -33,7 +33,7 @@ void TensorMemory::allocate(uint32_t first, uint32_t columns) {
 }
 
 bool TensorMemory::isAllocation(uint32_t first, uint32_t columns) const {
-  if (first + columns > kTensorColumns) {
+  if (first >= kTensorColumns || first + columns > kTensorColumns) {
     return false;
   }
   for (uint32_t c = 0; c < kTensorColumns; ++c) {
@@ -52,6 +52,7 @@ void TensorMemory::release(uint32_t first, uint32_t columns) {
 
 bool TensorMemory::isAllocated(const TensorCells &cells) const {
   if (cells.lane + cells.lanes > kTensorLanes ||
+      cells.column >= kTensorColumns ||
       cells.column + cells.columns > kTensorColumns) {
     return false;
   }

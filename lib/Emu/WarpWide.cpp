@@ -162,6 +162,29 @@ static void runReduce(Warp &warp, const Instruction &i, uint32_t lanes) {
   forEachLane(lanes, [&](unsigned lane) { warp.set(i[0], lane, result); });
 }
 
+/// `match`: the lanes with the same value, or all if all have it.
+template <bool isAll>
+static void runMatch(Warp &warp, const Instruction &i, uint32_t lanes) {
+  if (!gatherMask(warp, i[2], lanes)) {
+    return;
+  }
+  uint64_t keep = ~uint64_t(0) >> (64 - i.type.bits);
+  auto get = [&](unsigned lane) { return warp.get(i[1], lane) & keep; };
+  std::array<uint32_t, 32> same{};
+  forEachLane(lanes, [&](unsigned lane) {
+    forEachLane(lanes, [&](unsigned other) {
+      same[lane] |= uint32_t(get(lane) == get(other)) << other;
+    });
+  });
+  forEachLane(lanes, [&](unsigned lane) {
+    bool isMatch = same[lane] == lanes;
+    warp.set(i[0], lane, isAll && !isMatch ? 0 : same[lane]);
+    if (isAll && i[0].second != kNoRegister) {
+      warp.row(i[0].second)[lane] = isMatch;
+    }
+  });
+}
+
 static void runActiveMask(Warp &warp, const Instruction &i, uint32_t lanes) {
   forEachLane(lanes, [&](unsigned lane) { warp.set(i[0], lane, lanes); });
 }
@@ -189,6 +212,8 @@ void mlir::jfa::emu::registerWarp(OpcodeTable &table) {
   addKind(table, "vote", ".sync.any.pred", "dp sp s32", runVote, kAny);
   addKind(table, "vote", ".sync.uni.pred", "dp sp s32", runVote, kUniform);
   addKind(table, "vote", ".sync.ballot.b32", "d32 sp s32", runVote, kBallot);
+  table.add("match", ".any.sync(.b32|.b64)", "d32 s s32", runMatch<false>);
+  table.add("match", ".all.sync(.b32|.b64)", "d32 s s32", runMatch<true>);
   const char *const reductions[] = {".add", ".min", ".max",
                                     ".and", ".or",  ".xor"};
   for (uint64_t kind = 0; kind < 6; ++kind) {

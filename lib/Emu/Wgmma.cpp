@@ -23,6 +23,7 @@ static ProductShape getShape(const Instruction &i) {
   shape.n = unsigned(i.flags & 0x1ff);
   shape.isDescriptorA = !(i.flags & kRegistersA);
   shape.a = i.fromType;
+  shape.b = i.type;
   shape.d = parseType(i.flags >> 10 & 1 ? ".f16" : ".f32");
   shape.elementBytes = std::max(1u, unsigned(i.type.bits) / 8);
   shape.k = 32 / shape.elementBytes;

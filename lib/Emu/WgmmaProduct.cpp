@@ -73,13 +73,13 @@ static void multiplyExact(Warp &warp, const Product &product,
       element = toFormat(shape.a, element);
     }
   }
-  const Format &format = getFormat(shape.a);
+  const Format &formatA = getFormat(shape.a), &formatB = getFormat(shape.b);
   for (unsigned row = 0; row < 16; ++row) {
     for (unsigned n = 0; n < shape.n; ++n) {
       uint32_t old = getAccumulator(warp, product, row, n);
-      uint32_t sum =
-          wgmmaExact(format, shape.k, &a[row * shape.k], &b[n * shape.k], old,
-                     product.accumulates, shape.d.bits == 16);
+      uint32_t sum = wgmmaExact(formatA, formatB, shape.k, &a[row * shape.k],
+                                &b[n * shape.k], old, product.accumulates,
+                                shape.d.bits == 16);
       setAccumulator(warp, product, row, n, sum);
     }
   }
@@ -90,7 +90,7 @@ static void multiplyFast(Warp &warp, const Product &product,
                          const std::vector<uint32_t> &b) {
   const ProductShape &shape = product.shape;
   std::vector<float> left = toFloats(shape.a, a);
-  std::vector<float> right = toFloats(shape.a, b);
+  std::vector<float> right = toFloats(shape.b, b);
   bool isF16 = shape.d.bits == 16;
   // Columns of B side by side, for the compiler to vectorise.
   std::vector<float> transposed(right.size()), sums(shape.n);

@@ -15,7 +15,7 @@ namespace mlir::jfa::emu {
 /// What an instruction says, apart from its operands' values.
 struct ProductShape {
   unsigned n, k, elementBytes;
-  Type a, d;
+  Type a, b, d;
   bool isDescriptorA, transA, transB, negA, negB;
 };
 

@@ -31,13 +31,14 @@ static void addCleanup(OpPassManager &manager) {
 
 void jfa::buildSpecializePipeline(OpPassManager &manager,
                                   const PipelineOptions &options) {
+  // Helpers may have parameters in their types, which those of the kernel are
+  // bound to. The clean-up below simplifies what was inlined.
+  manager.addPass(createInlinerPass({}, /*defaultPipelineBuilder=*/nullptr));
   tlx::SpecializePassOptions specialize;
   for (const auto &[name, value] : options.bindings) {
     specialize.bindings.push_back(name + "=" + value);
   }
   manager.addPass(tlx::createSpecializePass(std::move(specialize)));
-  // The clean-up below simplifies what was inlined; nothing needs it before.
-  manager.addPass(createInlinerPass({}, /*defaultPipelineBuilder=*/nullptr));
   addCleanup(manager);
   manager.addPass(createSymbolDCEPass());
 

@@ -31,6 +31,9 @@ Status AttentionForwardPlan::chooseGrid() {
   shape.sharedHeads = problem.kvHeads;
   shape.bytesPerRow = 2 * problem.headDim * int64_t(sizeof(uint16_t));
   shape.order = problem.workOrder;
+  if (kernel.takes(Slot::TileCounts)) {
+    shape.groupAbove = kLongList;
+  }
   status = kernel.countWorkers(*driver, gpu, shape.workers);
   if (status.failed()) {
     return status;
@@ -61,8 +64,9 @@ AttentionForwardPlan::create(const jfaAttentionForwardDescription &description,
   if (status.failed()) {
     return status;
   }
-  status = plan.kernel.load(*plan.driver, plan.gpu, "attention_fwd",
-                            getParameters(problem));
+  status =
+      plan.kernel.load(*plan.driver, plan.gpu, "attention_fwd",
+                       getParameters(problem), problem.sequences.findLongest());
   if (status.failed()) {
     return status;
   }
@@ -117,6 +121,8 @@ Status AttentionForwardPlan::execute(const jfaAttentionForwardBuffers &buffers,
   const auto *items = static_cast<const char *>(workspace);
   arguments.set(Slot::Items, items);
   arguments.set(Slot::ItemStarts, items + getItemBytes(work));
+  arguments.set(Slot::TileCounts,
+                items + getItemBytes(work) + getStartBytes(work));
   AttentionKernel::Prepared prepared;
   status = kernel.prepare(*driver, arguments, prepared);
   return status.failed() ? status

@@ -27,9 +27,8 @@ public:
   const Kernel &getKernel() const { return kernel.getKernel(); }
   /// CTAs.
   int64_t getGrid() const { return grid * kernel.getClusterSize(); }
-  /// Tiles of clusters of all sequences and heads, without the one past the
-  /// end.
-  size_t getNumItems() const { return work.items.size() - 1; }
+  /// Tiles of clusters of all sequences and heads.
+  size_t getNumItems() const { return size_t(work.countTiles()); }
 
 private:
   AttentionProblem problem;

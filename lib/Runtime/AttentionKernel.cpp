@@ -44,6 +44,7 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"k_offsets", ArgumentKind::Pointer, ElementType::I32},
     {"items", ArgumentKind::Pointer, ElementType::I32},
     {"item_starts", ArgumentKind::Pointer, ElementType::I32},
+    {"tile_counts", ArgumentKind::Pointer, ElementType::I32},
     {"heads_per_group", ArgumentKind::Scalar, ElementType::I32},
     {"q_length", ArgumentKind::Scalar, ElementType::I32},
     {"k_length", ArgumentKind::Scalar, ElementType::I32},
@@ -129,9 +130,15 @@ KernelParameters jfa::runtime::getParameters(const AttentionProblem &problem) {
            getBoolName(problem.mode == JFA_ATTENTION_MODE_BROADCAST_QUERY)}};
 }
 
+bool jfa::runtime::suitsLength(const Manifest &manifest, int64_t longest) {
+  int64_t most = manifest.getInteger("MAX_LENGTH", 0);
+  return most == 0 || longest <= most;
+}
+
 Status AttentionKernel::load(const Driver &driver, const Gpu &gpu,
                              const std::string &entry,
-                             const KernelParameters &parameters) {
+                             const KernelParameters &parameters,
+                             int64_t longest) {
   Status status;
   KernelRegistry &registry = KernelRegistry::get(status);
   if (status.failed()) {
@@ -139,6 +146,7 @@ Status AttentionKernel::load(const Driver &driver, const Gpu &gpu,
   }
   kernel = registry.find([&](const Manifest &manifest) {
     return manifest.entry == entry && runsOn(manifest.arch, gpu) &&
+           suitsLength(manifest, longest) &&
            std::all_of(parameters.begin(), parameters.end(),
                        [&](const auto &parameter) {
                          return manifest.getParameter(parameter.first,
@@ -309,7 +317,7 @@ Status AttentionKernel::launch(const Driver &driver, int64_t grid,
                                Driver::Stream stream) const {
   ClusterAttribute cluster = {};
   LaunchConfig config = makeConfig(grid, cluster, stream);
-  return driver.check(driver.launchKernel(&config, function, prepared.values,
-                                          nullptr),
-                      "launch a kernel");
+  return driver.check(
+      driver.launchKernel(&config, function, prepared.values, nullptr),
+      "launch a kernel");
 }

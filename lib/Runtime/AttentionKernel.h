@@ -17,8 +17,10 @@
 #include "AttentionProblem.h"
 #include "Kernels.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace jfa::runtime {
@@ -43,6 +45,7 @@ enum class Slot {
   KOffsets,
   Items,
   ItemStarts,
+  TileCounts,
   HeadsPerGroup,
   QLength,
   KLength,
@@ -97,11 +100,18 @@ using KernelParameters = std::vector<std::pair<std::string, std::string>>;
 /// The parameters that tell the kernels for one problem from those for others.
 KernelParameters getParameters(const AttentionProblem &problem);
 
+/// Whether a kernel is for batches whose longest sequence has so many queries
+/// or keys: a kernel may have the parameter MAX_LENGTH, in which 0 stands for
+/// any.
+bool suitsLength(const Manifest &manifest, int64_t longest);
+
 class AttentionKernel {
 public:
-  /// Finds the kernel of this name and these parameters, and loads it.
+  /// Finds the first kernel of this name and these parameters that suits the
+  /// length of the longest sequence, and loads it.
   Status load(const Driver &driver, const Gpu &gpu, const std::string &entry,
-              const KernelParameters &parameters);
+              const KernelParameters &parameters,
+              int64_t longest = std::numeric_limits<int64_t>::max());
 
   /// Shapes the tensor maps that the kernel takes.
   Status shapeMaps(jfaElementType elementType, const TensorLayouts &tensors);
@@ -132,6 +142,10 @@ public:
 
   const Kernel &getKernel() const { return *kernel; }
   const Manifest &getManifest() const { return kernel->getManifest(); }
+  /// Whether it has such an argument.
+  bool takes(Slot slot) const {
+    return std::find(slots.begin(), slots.end(), slot) != slots.end();
+  }
   /// A parameter that has to be a number of rows.
   Status getRows(const char *name, int64_t &rows) const;
 

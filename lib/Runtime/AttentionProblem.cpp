@@ -75,7 +75,15 @@ static Status checkOffsets(const char *name, const int32_t *offsets,
     return invalid(name, "to begin at 0 or later, but got ", name,
                    "[0] = ", offsets[0]);
   }
+  // Whether anything is wrong; below, what it is. Of numbers that are not
+  // negative, a negative difference is a large unsigned one.
+  uint32_t wrong = 0;
   for (int64_t i = 0; i < batch; ++i) {
+    uint32_t length = uint32_t(offsets[i + 1]) - uint32_t(offsets[i]);
+    wrong |= uint32_t(length > uint32_t(kSegmentBound));
+    wrong |= uint32_t(offsets[i + 1]) >> 31;
+  }
+  for (int64_t i = 0; wrong && i < batch; ++i) {
     int64_t length = int64_t(offsets[i + 1]) - offsets[i];
     if (length < 0) {
       return invalid(name, "to be non-decreasing, but got ", name, "[", i,

@@ -13,13 +13,15 @@
 //  - tiles that share those are taken at about the same time, in sections whose
 //    share of them fits the L2 cache, longest sequences first;
 //  - within a section the longest tiles come first;
-//  - each goes to the multiprocessor that has least to do so far. Of a long
-//  list
-//    only the end is dealt so: before it, tiles are dealt back and forth.
+//  - each goes to the multiprocessor that has least to do so far.
 //
-// A plan may be made for each batch, so this is written for speed: no memory is
-// taken per sequence, every tile is written once, at its place, and all else is
-// done for runs of tiles that cost the same.
+// In a long list an item has a tile's rows of several heads, as many as have
+// their keys in the cache together, except for the last tiles, which make up
+// for what such items leave uneven. Sequences are taken one by one there.
+//
+// A plan may be made for each batch, so this is written for speed: passes over
+// arrays that stay with the thread, and as many items for few heads as for
+// many.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,25 +30,29 @@
 
 #include "Status.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <vector>
 
 namespace jfa::runtime {
 
-/// One entry of the device's work list: a tile of one head.
+/// One entry of the device's work list: for each of some heads a tile.
 struct WorkItem {
   int32_t sequence;
   /// First row of the tile, counted from the sequence's first.
   int32_t row;
   int32_t head;
-  /// How many tiles from `row` on, in lists of runs; otherwise 0.
-  int32_t tiles;
+  /// How many heads from `head` on have such a tile; in lists of runs, how many
+  /// tiles there are from `row` on.
+  int32_t count;
 
   bool operator==(const WorkItem &other) const {
     return sequence == other.sequence && row == other.row &&
-           head == other.head && tiles == other.tiles;
+           head == other.head && count == other.count;
   }
 };
 static_assert(sizeof(WorkItem) == 16, "the kernels read four 32-bit ints");
@@ -66,6 +72,14 @@ struct Sequences {
   int64_t getKeys(int64_t sequence) const {
     return kOffsets ? int64_t(kOffsets[sequence + 1]) - kOffsets[sequence]
                     : kLength;
+  }
+  /// The most queries or keys that a sequence has.
+  int64_t findLongest() const {
+    int64_t longest = 0;
+    for (int64_t i = 0; i < (qOffsets || kOffsets ? count : 1); ++i) {
+      longest = std::max({longest, getQueries(i), getKeys(i)});
+    }
+    return longest;
   }
 };
 
@@ -105,7 +119,12 @@ struct WorkShape {
   TileRows rows = TileRows::Queries;
   /// The steps that a tile's beginning and end take.
   int64_t overhead = 1;
+  /// Longer lists, in tiles, have items of several heads.
+  int64_t groupAbove = std::numeric_limits<int64_t>::max();
 };
+
+/// Where it begins to take long to list each tile.
+constexpr int64_t kLongList = 1 << 14;
 
 /// An allocator that leaves new elements as they are: who makes a list writes
 /// all of it.
@@ -126,10 +145,15 @@ struct UninitializedAllocator : std::allocator<T> {
 };
 
 /// The work of a launch: worker w takes `items[starts[w]]` up to
-/// `items[starts[w + 1] - 1]`, in this order.
+/// `items[starts[w + 1] - 1]`, in this order; they have `tiles[w]` tiles.
 struct WorkList {
   std::vector<WorkItem, UninitializedAllocator<WorkItem>> items;
   std::vector<int32_t> starts;
+  std::vector<int32_t> tiles;
+
+  int64_t countTiles() const {
+    return std::accumulate(tiles.begin(), tiles.end(), int64_t(0));
+  }
 };
 
 /// Steps that the tile from `row` on takes: one for each block that has a key

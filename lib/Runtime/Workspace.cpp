@@ -33,8 +33,13 @@ Status jfa::runtime::copyWorkList(const Driver &driver, const WorkList &work,
                             from, bytes, stream),
                         "copy the work list");
   };
-  Status status = copy(0, work.items.data(), getItemBytes(work));
-  return status.failed() ? status
-                         : copy(getItemBytes(work), work.starts.data(),
-                                work.starts.size() * sizeof(int32_t));
+  size_t starts = getItemBytes(work), tiles = starts + getStartBytes(work);
+  Status status = copy(0, work.items.data(), starts);
+  if (!status.failed()) {
+    status = copy(starts, work.starts.data(), getStartBytes(work));
+  }
+  return status.failed() || work.tiles.empty()
+             ? status
+             : copy(tiles, work.tiles.data(),
+                    work.tiles.size() * sizeof(int32_t));
 }

@@ -24,13 +24,18 @@ inline size_t alignWorkspace(size_t bytes) {
 /// Checks a workspace of `bytes` bytes, of which `needed` are needed.
 Status checkWorkspace(const void *workspace, size_t bytes, size_t needed);
 
-/// Where a list's items and starts lie, relative to the list, and its size.
+/// What a list's items and starts take, which come first, then its tile counts,
+/// and what all take.
 inline size_t getItemBytes(const WorkList &work) {
   return work.items.size() * sizeof(WorkItem);
 }
+inline size_t getStartBytes(const WorkList &work) {
+  return work.starts.size() * sizeof(int32_t);
+}
 inline size_t getWorkListBytes(const WorkList &work) {
   return getItemBytes(work) +
-         alignWorkspace(work.starts.size() * sizeof(int32_t));
+         alignWorkspace(getStartBytes(work) +
+                        work.tiles.size() * sizeof(int32_t));
 }
 
 /// Copies a list to `address` on the device.

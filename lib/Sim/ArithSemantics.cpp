@@ -302,23 +302,33 @@ static LogicalResult buildToInteger(Op op, ProgramBuilder &builder) {
   });
 }
 
-/// The bits of an f32 as an i32, and back.
+/// The same bits as another type of as many.
 static LogicalResult buildBitcast(arith::BitcastOp op,
                                   ProgramBuilder &builder) {
-  Type from = getElementTypeOrSelf(op.getIn());
-  Type to = getElementTypeOrSelf(op.getType());
-  if (from.isF32() && to.isInteger(32)) {
-    return appendMap<int64_t, float, 1>(op, builder, [](float x) {
-      return int64_t(llvm::bit_cast<int32_t>(x));
-    });
+  FailureOr<ElementKind> from = getKind(op, op.getIn().getType());
+  FailureOr<ElementKind> to = getKind(op, op.getType());
+  if (failed(from) || failed(to)) {
+    return failure();
   }
-  if (from.isInteger(32) && to.isF32()) {
-    return appendMap<float, int64_t, 1>(op, builder, [](int64_t x) {
-      return llvm::bit_cast<float>(int32_t(x));
-    });
+  if (isReal(*from) == isReal(*to)) {
+    return op.emitOpError("expected a floating-point type on one side where it "
+                          "is simulated, but got ")
+           << op.getIn().getType() << " and " << op.getType();
   }
-  return op.emitOpError("expected a cast between f32 and i32, but got ")
-         << from << " and " << to;
+  if (isReal(*to)) {
+    return appendMap<float, int64_t, 1>(op, builder,
+                                        [=, from = *from, to = *to](int64_t x) {
+                                          uint8_t bytes[8] = {};
+                                          encode(from, x, bytes);
+                                          return decodeReal(to, bytes);
+                                        });
+  }
+  return appendMap<int64_t, float, 1>(op, builder,
+                                      [=, from = *from, to = *to](float x) {
+                                        uint8_t bytes[8] = {};
+                                        encode(from, x, bytes);
+                                        return decodeInteger(to, bytes);
+                                      });
 }
 
 //===----------------------------------------------------------------------===//

@@ -22,10 +22,11 @@ namespace runtime = ::jfa::runtime;
 
 /// The arrays, in this order.
 static const char *const kArrays[] = {
-    "q",         "k",      "v",           "o",     "lse",          "q_offsets",
-    "k_offsets", "items",  "item_starts", "do",    "dq",           "dk",
-    "dv",        "dq_acc", "lse_log2",    "delta", "block_starts", "sincos"};
-static constexpr size_t kNumArrays = 18;
+    "q",         "k",     "v",           "o",           "lse",   "q_offsets",
+    "k_offsets", "items", "item_starts", "tile_counts", "do",    "dq",
+    "dk",        "dv",    "dq_acc",      "lse_log2",    "delta", "block_starts",
+    "sincos"};
+static constexpr size_t kNumArrays = 19;
 /// As the runtime's, in lib/Runtime/AttentionBackward.h.
 static constexpr int64_t kPaddedRows = 128;
 
@@ -89,6 +90,7 @@ std::string Attention::checkProgram(const Program &program) {
            "HEAD_DIM], or one of the backward, because '--lengths' was given";
   }
   part = *found;
+  groupsHeads = find(program, "tile_counts") != nullptr;
   // The tensors that tiles and steps are cut from.
   const char *tile = isForward() || isBlocked()           ? "q"
                      : isBackwardMain(part)               ? "k"
@@ -216,22 +218,25 @@ void Attention::makeTables() {
   addTable(*arrays, kArrays[kKOffsets], kStarts);
 }
 
-/// Each tile of each head once, in the order of the sequences, for one CTA.
+/// Each tile of each head once, in the order of the sequences, for one CTA. If
+/// grouped, an item has all heads.
 static void listInOrder(const runtime::Sequences &sequences,
                         const runtime::WorkShape &shape,
                         runtime::WorkList &list) {
-  for (int64_t head = 0; head < shape.heads; ++head) {
+  auto heads = int32_t(shape.groupAbove == 0 ? shape.heads : 1);
+  for (int64_t head = 0; head < shape.heads; head += heads) {
     for (int64_t i = 0; i < sequences.count; ++i) {
       int64_t rows = shape.rows == runtime::TileRows::Queries
                          ? sequences.getQueries(i)
                          : sequences.getKeys(i);
       for (int64_t row = 0; row < rows; row += shape.blockM) {
         list.items.push_back(
-            runtime::WorkItem{int32_t(i), int32_t(row), int32_t(head), 0});
+            runtime::WorkItem{int32_t(i), int32_t(row), int32_t(head), heads});
       }
     }
   }
   list.starts = {0, int32_t(list.items.size())};
+  list.tiles = {list.starts[1] * heads};
 }
 
 /// The work list, dealt to the CTAs as the runtime does it.
@@ -241,14 +246,13 @@ std::string Attention::makeItems() {
   runtime::Sequences sequences{int64_t(problem.kLengths.size()), queries.data(),
                                keys.data(), 0, 0};
   // A cluster takes the tiles of its CTAs as one.
-  runtime::WorkShape shape{
-      blockM * clusterSize,
-      blockN,
-      problem.causal,
-      problem.heads,
-      problem.kvHeads,
-      2 * dim * getBytes(element),
-      std::max<int64_t>(1, problem.maxCtas / clusterSize)};
+  runtime::WorkShape shape{blockM * clusterSize,
+                           blockN,
+                           problem.causal,
+                           problem.heads,
+                           problem.kvHeads,
+                           2 * dim * getBytes(element),
+                           std::max<int64_t>(1, problem.maxCtas / clusterSize)};
   if (isBackwardMain(part)) {
     shape.rows = runtime::TileRows::Keys;
     shape.bytesPerRow *= problem.heads / problem.kvHeads;
@@ -262,6 +266,9 @@ std::string Attention::makeItems() {
   }
   if (part == AttentionPart::BackwardPost && problem.broadcastQuery) {
     sequences.count = std::min<int64_t>(1, sequences.count);
+  }
+  if (groupsHeads) {
+    shape.groupAbove = problem.balances ? runtime::kLongList : 0;
   }
   runtime::WorkList work;
   bool areRuns = part == AttentionPart::BackwardQuery;
@@ -281,13 +288,15 @@ std::string Attention::makeItems() {
   ctas = (int64_t(work.starts.size()) - 1) * clusterSize;
   std::vector<int64_t> list;
   for (const runtime::WorkItem &item : work.items) {
-    list.insert(list.end(), {item.sequence, item.row, item.head, item.tiles});
+    list.insert(list.end(), {item.sequence, item.row, item.head, item.count});
   }
   // Kernels read one item ahead.
   list.insert(list.end(), 4, 0);
   addTable(*arrays, kArrays[kItems], list);
   addTable(*arrays, kArrays[kItemStarts],
            {work.starts.begin(), work.starts.end()});
+  addTable(*arrays, kArrays[kTileCounts],
+           {work.tiles.begin(), work.tiles.end()});
   return "";
 }
 

@@ -161,6 +161,10 @@ class Variants(unittest.TestCase):
         jagged = shapes.Shape("j", "jagged", [9], [9], 1, 64, False)
         self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [dense])
         self.assertEqual(variants.shapes_of(sets[1], [dense, jagged]), [])
+        sets[0].problem["MAX_LENGTH"] = "8"
+        self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [])
+        sets[0].problem["MAX_LENGTH"] = "9"
+        self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [dense])
 
 
 class Choices(unittest.TestCase):

@@ -152,6 +152,11 @@ def sizes():
         yield (f"B=100000 {word}", lambda c=causal: check(
             Problem("jagged", lengths(100000, 9), lengths(100000, 9), (2, 1),
                     causal=c, tail=64)))
+        # Work items of several heads, of short and of long sequences.
+        yield (f"B=4000 of several tiles {word}", lambda c=causal: check(
+            Problem("jagged", lengths(4000, 300) + [9000, 1, 2500],
+                    lengths(4000, 300) + [9000, 700, 2500], (8, 2),
+                    causal=c, tail=64)))
     yield ("B=1000000", lambda: check(
         Problem("jagged", lengths(10**6, 2), lengths(10**6, 2), (1, 1), 64)))
     yield ("B=100000 broadcast", lambda: check(

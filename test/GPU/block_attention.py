@@ -121,15 +121,15 @@ def gradients(q, k, v, dout, scale, dtype):
     return ds @ k, ds.transpose(-1, -2) @ q, p.transpose(-1, -2) @ dout
 
 
-def run_backward(p, dout, plan=None):
+def run_backward(p, dout, plan=None, rotary=None, sincos=None):
     """Runs a problem into NaN-filled gradients."""
     t = p.tensors
     plan = plan or jfa.BlockAttentionBackwardPlan(
-        t["q"], t["k"], t["v"], p.offsets, scale=p.scale)
+        t["q"], t["k"], t["v"], p.offsets, scale=p.scale, rotary=rotary)
     outputs = plan.make_outputs()
     for x in outputs:
         x.fill_(NAN)
-    plan.bind(t["q"], t["k"], t["v"], dout, *outputs)()
+    plan.bind(t["q"], t["k"], t["v"], dout, *outputs, sincos=sincos)()
     torch.cuda.synchronize()
     return outputs
 
@@ -143,9 +143,30 @@ def make_dout(p):
     return dout
 
 
-def compare_gradients(p, dout, got, blocks=None):
+def turn(x, sincos, sign):
+    """Rotates pairs of `[..., H, n, D]` by the angles `[..., n, D]`, in their
+    type; forward with `sign` 1, back with -1."""
+    sine, cosine = sincos.to(x.dtype)[..., None, :, :].chunk(2, -1)
+    even, odd = x[..., 0::2], x[..., 1::2]
+    sine = sine * sign
+    return torch.stack((even * cosine - odd * sine, odd * cosine + even * sine),
+                       -1).flatten(-2)
+
+
+def make_angles(p):
+    """Sines and cosines of random angles."""
+    g = torch.Generator(device=DEVICE).manual_seed(p.seed + 2)
+    angles = torch.rand(p.q_rows, p.head_dim // 2, device=DEVICE, generator=g)
+    angles = angles * 2 * math.pi
+    sincos = torch.cat((angles.sin(), angles.cos()), -1).to(p.dtype)
+    sincos[:p.o_start[0]] = NAN
+    sincos[p.o_start[-1]:] = NAN
+    return sincos
+
+
+def compare_gradients(p, dout, got, blocks=None, sincos=None, rotated=0):
     """Raises AssertionError unless dq, dk and dv are right; returns errors and
-    bounds."""
+    bounds. The first `rotated` of them are turned back."""
     scale = p.scale or 1 / math.sqrt(p.head_dim)
     worst = [[0.0] * 3 for _ in range(3)]
     by_length = {}
@@ -160,6 +181,10 @@ def compare_gradients(p, dout, got, blocks=None):
                       for x in (*(p.tensors[n] for n in "qkv"), dout)]
             ref = gradients(*inputs, scale, torch.float32)
             low = gradients(*inputs, scale, p.dtype)
+            if rotated:
+                angles = sincos[rows]
+                ref, low = ([turn(x, angles, -1) if i < rotated else x
+                             for i, x in enumerate(xs)] for xs in (ref, low))
             for i in range(3):
                 x = got[i][rows].transpose(1, 2).float()
                 assert torch.isfinite(x).all(), \
@@ -234,6 +259,55 @@ def backward():
                    check_backward(all_lengths(), kind=k, lead=3, tail=130, **o))
     yield "backward scale 0.5", lambda: check_backward(all_lengths(), scale=0.5)
     yield "backward of nothing", lambda: check_backward([0] * 7, tail=3)
+
+
+@test
+def rotary():
+    """Gradients turned back, which is at least as exact as doing it afterwards."""
+
+    def body(kind, rotated, heads, options):
+        p = make_problem(all_lengths(), heads, lead=5, tail=70, **options)
+        sincos = make_angles(p)
+        dout = make_dout(p)
+        got = run_backward(p, dout, rotary=kind, sincos=sincos)
+        note = compare_gradients(p, dout, got, None, sincos, rotated)
+        used = slice(p.o_start[0], p.o_start[-1])
+        plain = run_backward(p, dout)
+        fused_error = unfused_error = 0.0
+        exact = compute_exact(p, dout, sincos, rotated)
+        for i in range(rotated):
+            angles = sincos[used]
+            after = turn(plain[i][used].transpose(0, 1), angles, -1)
+            wanted = exact[i][used]
+            fused_error += (got[i][used].float() - wanted).square().mean().item()
+            unfused_error += (after.transpose(0, 1).float()
+                              - wanted).square().mean().item()
+        ratio = math.sqrt(fused_error / unfused_error)
+        assert ratio < 1, f"{ratio:.2f} of the error of turning back afterwards"
+        return f"{ratio:.2f} of the unfused error; {note}"
+
+    def compute_exact(p, dout, sincos, rotated):
+        result = [torch.zeros(dout.shape, device=DEVICE) for _ in range(3)]
+        by_length = {}
+        for b in range(p.batch):
+            by_length.setdefault(p.q_len[b], []).append(p.o_start[b])
+        for n, starts in by_length.items():
+            rows = torch.tensor(starts, device=DEVICE)[:, None]
+            rows = rows + torch.arange(n, device=DEVICE)
+            inputs = [x[rows].transpose(1, 2)
+                      for x in (*(p.tensors[x] for x in "qkv"), dout)]
+            ref = gradients(*inputs, p.head_dim**-0.5, torch.float32)
+            for i in range(3):
+                x = turn(ref[i], sincos[rows], -1) if i < rotated else ref[i]
+                result[i][rows] = x.transpose(1, 2)
+        return result
+
+    for kind, rotated in (("qk", 2), ("qkv", 3)):
+        for name, options in variants():
+            for heads in (1, 2, 3, 8):
+                yield (f"rotary {kind} {name} heads {heads}",
+                       lambda k=kind, r=rotated, h=heads, o=options:
+                       body(k, r, h, o))
 
 
 @test

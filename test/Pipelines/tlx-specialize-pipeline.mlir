@@ -10,6 +10,8 @@
 // CHECK-NOT:    param
 // CHECK:        tlx.async_task @a
 // CHECK-NOT:      func.call
+// FULL:           tlx.local_store {{.*}} : tensor<128xi32>, !tlx.memdesc<[128], i32>
+// CAUSAL:         tlx.local_store {{.*}} : tensor<64xi32>, !tlx.memdesc<[64], i32>
 
 // Without a mask the loop stays whole.
 // FULL:           %[[SUM:.+]] = scf.for {{.+}} step %c1_i32
@@ -32,14 +34,25 @@ func.func private @block_of(%i: i32, %block: i32) -> i32 {
   return %at : i32
 }
 
+// Helpers may have parameters in their types.
+func.func private @view(%buffer: !tlx.memdesc<[2, BLOCK], i32>, %i: i32)
+    -> !tlx.memdesc<[BLOCK], i32> {
+  %view = tlx.local_view %buffer[%i] : !tlx.memdesc<[2, BLOCK], i32> -> !tlx.memdesc<[BLOCK], i32>
+  return %view : !tlx.memdesc<[BLOCK], i32>
+}
+
 tlx.kernel @sum(%x: !tlx.ptr<i32>, %out: !tlx.ptr<i32>, %n: i32) {
   %block = tlx.param BLOCK = 128 in [64, 128] : i32
   %causal = tlx.param CAUSAL = false : i1
   tlx.param UNROLL = 1 from 1 to 8 : i32
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
+  %buffer = tlx.local_alloc : !tlx.memdesc<[2, BLOCK], i32>
   tlx.async_tasks {
     tlx.async_task @a warps(1) {
+      %part = func.call @view(%buffer, %c1) : (!tlx.memdesc<[2, BLOCK], i32>, i32) -> !tlx.memdesc<[BLOCK], i32>
+      %values = tlx.splat %n : i32 -> tensor<?xi32, #tlx.dims<[BLOCK]>>
+      tlx.local_store %values, %part : tensor<?xi32, #tlx.dims<[BLOCK]>>, !tlx.memdesc<[BLOCK], i32>
       %first = func.call @block_of(%n, %block) : (i32, i32) -> i32
       %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %c0) -> (i32) : i32 {
         %value = tlx.global_load %x[%i] : !tlx.ptr<i32>, i32 -> i32

@@ -5,14 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionKernel.h"
+
 #include "jfa-c/Runtime.h"
 
 #include "gtest/gtest.h"
 
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
 #include <vector>
+
+using namespace jfa::runtime;
 
 /// The value of a parameter in "BLOCK_M=128 CAUSAL=false ...".
 static std::string getParameter(const jfaKernelFacts &facts,
@@ -51,11 +56,18 @@ static std::vector<std::string> getNames(const std::string &entry) {
   if (entry == "attention_bwd_query") {
     return {"HEAD_DIM", "ELEMENT", "CAUSAL"};
   }
-  if (entry.compare(0, 6, "block_") == 0) {
+  if (entry == "block_attention_fwd") {
     return {"HEAD_DIM", "ELEMENT"};
+  }
+  if (entry == "block_attention_bwd") {
+    return {"HEAD_DIM", "ELEMENT", "ROTARY"};
   }
   if (entry == "attention_bwd_post") {
     return {"HEAD_DIM", "ELEMENT", "JAGGED"};
+  }
+  if (entry == "attention_fwd") {
+    return {"HEAD_DIM",        "ELEMENT", "JAGGED",
+            "BROADCAST_QUERY", "CAUSAL",  "MAX_LENGTH"};
   }
   return {"HEAD_DIM", "ELEMENT", "JAGGED", "BROADCAST_QUERY", "CAUSAL"};
 }
@@ -70,12 +82,24 @@ static std::vector<std::string> getProblems(const std::string &entry) {
       values = {"64", "128"};
     } else if (name == "ELEMENT") {
       values = {"bf16", "f16"};
+    } else if (name == "MAX_LENGTH") {
+      values = {"0", "64"};
+    } else if (name == "ROTARY") {
+      values = {"0", "1", "2"};
     }
     std::vector<std::string> longer;
     for (const std::string &problem : problems) {
       for (const std::string &value : values) {
         bool isDense = problem.find(" JAGGED=false") != std::string::npos;
-        if (name != "BROADCAST_QUERY" || value == "false" || !isDense) {
+        // Short sequences have kernels of their own where that brings
+        // something.
+        bool hasShort =
+            problem.find(" HEAD_DIM=128") != std::string::npos && !isDense &&
+            problem.find(" BROADCAST_QUERY=true") == std::string::npos &&
+            problem.find(" CAUSAL=true") == std::string::npos;
+        if (name == "MAX_LENGTH"
+                ? value == "0" || hasShort
+                : name != "BROADCAST_QUERY" || value == "false" || !isDense) {
           longer.push_back(problem + " " + name + "=" + value);
         }
       }
@@ -103,7 +127,9 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
   }
   size_t expected = 0;
   for (const char *entry :
-       {"attention_fwd", "block_attention_fwd", "block_attention_bwd"}) {
+       {"attention_fwd", "attention_bwd_pre", "attention_bwd",
+        "attention_bwd_query", "attention_bwd_post", "block_attention_fwd",
+        "block_attention_bwd"}) {
     for (const std::string &problem : getProblems(entry)) {
       EXPECT_EQ(found[problem], 1) << problem;
       ++expected;
@@ -119,4 +145,38 @@ TEST(EmbeddedKernels, NeitherSpillNorUseAStack) {
     EXPECT_EQ(facts.stack_bytes, 0) << facts.parameters;
     EXPECT_LE(facts.shared_memory_bytes, 232448) << facts.parameters;
   }
+}
+
+TEST(EmbeddedKernels, LowerLimitsOfLengthComeFirst) {
+  // A plan takes the first kernel that suits.
+  std::map<std::string, int64_t> before;
+  for (const jfaKernelFacts &facts : getEmbedded()) {
+    std::string key = facts.entry;
+    for (const char *name :
+         {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED", "BROADCAST_QUERY",
+          "ROTARY"}) {
+      key += " " + getParameter(facts, name);
+    }
+    std::string text = getParameter(facts, "MAX_LENGTH");
+    int64_t limit = text.empty() || text == "0"
+                        ? std::numeric_limits<int64_t>::max()
+                        : std::stoll(text);
+    auto [it, isFirst] = before.emplace(key, limit);
+    EXPECT_TRUE(isFirst || it->second < limit) << facts.parameters;
+    it->second = limit;
+  }
+}
+
+TEST(EmbeddedKernels, LengthsThatKernelsSuit) {
+  Manifest any, some;
+  some.parameters["MAX_LENGTH"] = "64";
+  EXPECT_TRUE(suitsLength(any, 1 << 30));
+  EXPECT_TRUE(suitsLength(some, 0));
+  EXPECT_TRUE(suitsLength(some, 64));
+  EXPECT_FALSE(suitsLength(some, 65));
+  const int32_t q[] = {3, 5, 6}, k[] = {0, 0, 9};
+  EXPECT_EQ((Sequences{2, q, k, 0, 0}.findLongest()), 9);
+  EXPECT_EQ((Sequences{2, nullptr, k, 12, 0}.findLongest()), 12);
+  EXPECT_EQ((Sequences{7, nullptr, nullptr, 4, 5}.findLongest()), 5);
+  EXPECT_EQ((Sequences{0, q, k, 0, 0}.findLongest()), 0);
 }

@@ -40,17 +40,21 @@ void expectComplete(const Sequences &sequences, const WorkShape &shape,
     firstTile.push_back(tiles);
     tiles += (getRows(i) + shape.blockM - 1) / shape.blockM;
   }
-  ASSERT_EQ(int64_t(list.items.size()), tiles * shape.heads);
-  std::vector<char> seen(list.items.size(), 0);
+  ASSERT_EQ(list.countTiles(), tiles * shape.heads);
+  std::vector<char> seen(size_t(tiles * shape.heads), 0);
   for (const WorkItem &item : list.items) {
-    ASSERT_TRUE(item.head >= 0 && item.head < shape.heads);
+    ASSERT_TRUE(item.head >= 0 && item.count > 0 &&
+                item.head + item.count <= shape.heads);
     ASSERT_EQ(item.row % shape.blockM, 0);
     ASSERT_TRUE(item.row < getRows(item.sequence));
     int64_t tile = firstTile[size_t(item.sequence)] + item.row / shape.blockM;
-    char &mark = seen[size_t(tile * shape.heads + item.head)];
-    ASSERT_EQ(mark, 0);
-    mark = 1;
+    for (int64_t i = 0; i < item.count; ++i) {
+      char &mark = seen[size_t(tile * shape.heads + item.head + i)];
+      ASSERT_EQ(mark, 0);
+      mark = 1;
+    }
   }
+  ASSERT_EQ(std::count(seen.begin(), seen.end(), 1), int64_t(seen.size()));
   ASSERT_EQ(list.starts.front(), 0);
   ASSERT_EQ(size_t(list.starts.back()), list.items.size());
   ASSERT_TRUE(std::is_sorted(list.starts.begin(), list.starts.end()));
@@ -72,14 +76,16 @@ void expectBalanced(const Sequences &sequences, const WorkShape &shape,
   int64_t largest = 0, total = 0, busiest = 0;
   int64_t workers = int64_t(list.starts.size()) - 1;
   for (int64_t w = 0; w < workers; ++w) {
-    int64_t load = 0;
+    int64_t load = 0, tiles = 0;
     for (int32_t i = list.starts[size_t(w)]; i < list.starts[size_t(w) + 1];
          ++i) {
       const WorkItem &item = list.items[size_t(i)];
       int64_t cost = getTileCost(sequences, shape, item.sequence, item.row);
       largest = std::max(largest, cost);
-      load += cost;
+      load += cost * item.count;
+      tiles += item.count;
     }
+    ASSERT_EQ(tiles, list.tiles[size_t(w)]);
     total += load;
     busiest = std::max(busiest, load);
   }
@@ -129,13 +135,19 @@ int64_t countSteps(const Sequences &sequences, const WorkShape &shape,
 
 /// Makes a list of sequences of random lengths, and checks it.
 void expectRandomListIsGood(std::mt19937 &random, int64_t count,
-                            TileRows rows = TileRows::Queries) {
+                            TileRows rows = TileRows::Queries,
+                            bool groups = false) {
   std::vector<int32_t> q = randomOffsets(random, count);
   std::vector<int32_t> k = randomOffsets(random, count);
   Sequences sequences = {count, q.data(), k.data(), 0, 0};
   WorkShape shape = makeShape(random() % 2 == 0, 1 + int64_t(random() % 160));
   shape.rows = rows;
   shape.overhead = rows == TileRows::Keys ? 2 : 1;
+  if (groups) {
+    shape.groupAbove = int64_t(random() % 200);
+    shape.sharedHeads = 1 << random() % 4;
+    shape.heads = shape.sharedHeads << random() % 3;
+  }
   WorkList list = makeList(sequences, shape);
   expectComplete(sequences, shape, list);
   expectBalanced(sequences, shape, list);
@@ -149,6 +161,57 @@ TEST(WorkList, RandomDistributionsAreCompleteAndBalanced) {
     if (HasFatalFailure()) {
       FAIL() << "in trial " << trial;
     }
+  }
+}
+
+TEST(WorkList, RandomListsOfGroupsAreCompleteAndBalanced) {
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 10000; ++trial) {
+    TileRows rows = trial % 2 ? TileRows::Keys : TileRows::Queries;
+    expectRandomListIsGood(random, int64_t(random() % 40), rows, true);
+    if (HasFatalFailure()) {
+      FAIL() << "in trial " << trial;
+    }
+  }
+  for (int trial = 0; trial < 50; ++trial) {
+    expectRandomListIsGood(random, 5000, TileRows::Queries, true);
+  }
+}
+
+TEST(WorkList, LongListsHaveAsManyItemsForAnyNumberOfHeads) {
+  std::mt19937 random(8);
+  std::vector<int32_t> offsets = {0};
+  for (int i = 0; i < 20000; ++i) {
+    offsets.push_back(offsets.back() + 1 + int32_t(random() % 256));
+  }
+  Sequences sequences = {20000, offsets.data(), offsets.data(), 0, 0};
+  for (bool causal : {false, true}) {
+    for (int64_t heads : {1, 4, 16}) {
+      WorkShape shape = {128, 128, causal, heads, heads, 512, 132};
+      shape.groupAbove = kLongList;
+      WorkList list = makeList(sequences, shape);
+      expectComplete(sequences, shape, list);
+      expectBalanced(sequences, shape, list);
+      // All but the last tiles are grouped.
+      int64_t last = std::max<int64_t>(kLongList / 4, 132 * heads);
+      EXPECT_LE(int64_t(list.items.size()),
+                (list.countTiles() - last) / heads + last + 8 * heads);
+    }
+  }
+}
+
+TEST(WorkList, ItemsHaveHeadsWhoseKeysFitTheCache) {
+  // 16 MiB of keys and values for each shared head.
+  WorkShape shape = {32768 / 2, 128, true, 8, 4, 512, 1};
+  shape.groupAbove = 0;
+  WorkList list = makeList({3, nullptr, nullptr, 32768, 32768}, shape);
+  // The tiles of the last sequence are single; the others' come by section.
+  ASSERT_EQ(list.items.size(), 2 * 4 + 16u);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(list.items[i].sequence, int32_t(i / 4));
+    EXPECT_EQ(list.items[i].row, i % 2 ? 0 : 16384);
+    EXPECT_EQ(list.items[i].head, i % 4 < 2 ? 0 : 4);
+    EXPECT_EQ(list.items[i].count, 4);
   }
 }
 
@@ -228,9 +291,9 @@ void expectRunsAreComplete(const Sequences &sequences, const WorkShape &shape,
       ASSERT_EQ(item.row % shape.blockM, 0);
       auto &tiles = seen[size_t(item.head * sequences.count + item.sequence)];
       int64_t first = item.row / shape.blockM;
-      ASSERT_TRUE(item.tiles > 0 &&
-                  first + item.tiles <= int64_t(tiles.size()));
-      for (int64_t tile = first; tile < first + item.tiles; ++tile) {
+      ASSERT_TRUE(item.count > 0 &&
+                  first + item.count <= int64_t(tiles.size()));
+      for (int64_t tile = first; tile < first + item.count; ++tile) {
         ASSERT_EQ(tiles[size_t(tile)]++, 0);
       }
     }
@@ -249,7 +312,7 @@ void expectRunsAreBalanced(const WorkShape &shape, const WorkList &list) {
     int64_t load = 0;
     for (int32_t i = list.starts[size_t(w)]; i < list.starts[size_t(w) + 1];
          ++i) {
-      load += 2 * list.items[size_t(i)].tiles +
+      load += 2 * list.items[size_t(i)].count +
               (list.items[size_t(i)].row == 0 ? 1 : 0);
     }
     total += load;

@@ -54,7 +54,7 @@ static const Distribution kDistributions[] = {
 
 /// Milliseconds of one plan: the description's check and the work list.
 static double plan(const std::vector<int32_t> &offsets, int32_t heads,
-                   bool causal, size_t &items) {
+                   bool causal, int64_t &tiles, size_t &items) {
   jfaAttentionForwardDescription description = {};
   description.struct_size = sizeof(description);
   description.element_type = JFA_ELEMENT_TYPE_BF16;
@@ -70,6 +70,7 @@ static double plan(const std::vector<int32_t> &offsets, int32_t heads,
   Status status = checkAttention(description, problem);
   if (!status.failed()) {
     WorkShape shape = {128, 128, causal, heads, heads, 512, 132};
+    shape.groupAbove = kLongList;
     status = makeWorkList(problem.sequences, shape, work);
   }
   std::chrono::duration<double, std::milli> time =
@@ -78,6 +79,7 @@ static double plan(const std::vector<int32_t> &offsets, int32_t heads,
     std::fprintf(stderr, "error: %s\n", status.message.c_str());
     std::exit(1);
   }
+  tiles = work.countTiles();
   items = work.items.size();
   return time.count();
 }
@@ -98,9 +100,9 @@ int main(int argc, char **argv) {
     return 1;
   }
   std::printf("%lld sequences, %lld heads, 128 x 128 tiles, 132 workers\n"
-              "%-36s %-7s %10s %10s %10s\n",
+              "%-36s %-7s %10s %10s %10s %10s\n",
               (long long)count, (long long)heads, "lengths", "mask", "tiles",
-              "median ms", "best ms");
+              "items", "median ms", "best ms");
   for (const Distribution &distribution : kDistributions) {
     std::mt19937 random(1);
     std::vector<int32_t> offsets = {0};
@@ -108,15 +110,16 @@ int main(int argc, char **argv) {
       offsets.push_back(offsets.back() + distribution.draw(random));
     }
     for (bool causal : {false, true}) {
+      int64_t tiles = 0;
       size_t items = 0;
       std::vector<double> times(41);
       for (double &time : times) {
-        time = plan(offsets, int32_t(heads), causal, items);
+        time = plan(offsets, int32_t(heads), causal, tiles, items);
       }
       std::sort(times.begin(), times.end());
-      std::printf("%-36s %-7s %10zu %10.3f %10.3f\n", distribution.name,
-                  causal ? "causal" : "full", items, times[times.size() / 2],
-                  times.front());
+      std::printf("%-36s %-7s %10lld %10zu %10.3f %10.3f\n", distribution.name,
+                  causal ? "causal" : "full", (long long)tiles, items,
+                  times[times.size() / 2], times.front());
     }
   }
   return 0;

@@ -195,8 +195,8 @@ static std::string bindAttention(const Options &options, const Loaded &loaded,
                                  Attention &attention, Launch &launch) {
   AttentionProblem problem = options.attention.makeProblem();
   problem.seed = options.seed;
-  problem.maxCtas =
-      options.grid.value_or(3 * int64_t(simulation.program.clusterSize));
+  problem.maxCtas = options.grid.value_or(
+      3 * int64_t(loaded.simulation->program.clusterSize));
   problem.values = !options.orderOnly;
   problem.headDim = loaded.headDim;
   problem.rotary = loaded.rotary;

@@ -97,6 +97,7 @@ public:
     kKOffsets,
     kItems,
     kItemStarts,
+    kTileCounts,
     kDO,
     kDQ,
     kDK,
@@ -113,6 +114,8 @@ public:
   int64_t dim = 0, blockM = 0, blockN = 1, clusterSize = 1, ctas = 0;
   int64_t qRows = 0, kRows = 0, oRows = 0, paddedRows = 0;
   ElementKind element = ElementKind::BF16;
+  /// Whether the kernel takes items of several heads.
+  bool groupsHeads = false;
   /// Where sequences begin; `paddedStarts` in `lse_log2` and `delta`.
   std::vector<int64_t> qStarts, kStarts, oStarts, paddedStarts;
   /// Of block attention, whose blocks are the sequences above: what the kernel

@@ -164,7 +164,8 @@ public:
       aAddress =
           b.add(aAddress, b.mulConstant(group, lhs->getOffset(kRows, 0)));
     }
-    lhsDescriptor = buildDescriptor(b, *lhs, aAddress, isShortOfRegisters);
+    lhsDescriptor =
+        buildDescriptor(b, lhs->getFixedBits(), aAddress, isShortOfRegisters);
     return success();
   }
 
@@ -178,8 +179,7 @@ public:
     dot.transposeB = !rhs.kMajor;
     for (int64_t k = 0; k < depth; k += kDepth) {
       dot.bDescriptors.push_back(
-    lhsDescriptor =
-        buildDescriptor(b, lhs->getFixedBits(), aAddress, isShortOfRegisters);
+          advance(b, rhs, rhsDescriptor, rhs.getOffset(0, k)));
     }
     if (lhs) {
       addShared(dot, step);

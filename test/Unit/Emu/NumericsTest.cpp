@@ -63,23 +63,23 @@ TEST(NumericsTest, Ex2IsAsMeasured) {
 TEST(NumericsTest, ProductsAreTruncated) {
   uint32_t a[16] = {}, b[16] = {};
   // Without terms the accumulator is kept, except for the sign of zero.
-  EXPECT_EQ(wgmmaExact(kBF16, 16, a, b, toWord(1.5f), true, false),
+  EXPECT_EQ(wgmmaExact(kBF16, kBF16, 16, a, b, toWord(1.5f), true, false),
             toWord(1.5f));
-  EXPECT_EQ(wgmmaExact(kBF16, 16, a, b, 0x80000000, true, false), 0u);
+  EXPECT_EQ(wgmmaExact(kBF16, kBF16, 16, a, b, 0x80000000, true, false), 0u);
   // 1 - 2^-26 falls below the 25 bits that are kept: nothing is borrowed.
   a[0] = 0x3f80;
   b[0] = 0x3f80;
-  EXPECT_EQ(
-      wgmmaExact(kBF16, 16, a, b, toWord(-std::ldexp(1.0f, -26)), true, false),
-      toWord(1.0f));
+  EXPECT_EQ(wgmmaExact(kBF16, kBF16, 16, a, b, toWord(-std::ldexp(1.0f, -26)),
+                       true, false),
+            toWord(1.0f));
   // 1 + 3 * 2^-25 is truncated, not rounded, to 24 bits.
-  EXPECT_EQ(wgmmaExact(kBF16, 16, a, b, toWord(3 * std::ldexp(1.0f, -25)), true,
-                       false),
+  EXPECT_EQ(wgmmaExact(kBF16, kBF16, 16, a, b,
+                       toWord(3 * std::ldexp(1.0f, -25)), true, false),
             toWord(1.0f));
   a[1] = 0x7f80; // infinity times zero
-  EXPECT_EQ(wgmmaExact(kBF16, 16, a, b, 0, true, false), 0x7fffffffu);
+  EXPECT_EQ(wgmmaExact(kBF16, kBF16, 16, a, b, 0, true, false), 0x7fffffffu);
   b[1] = 0xbf80;
-  EXPECT_EQ(wgmmaExact(kBF16, 16, a, b, 0, true, false), 0xff800000u);
+  EXPECT_EQ(wgmmaExact(kBF16, kBF16, 16, a, b, 0, true, false), 0xff800000u);
 }
 
 TEST(NumericsTest, SwizzlesPermuteSixteenBytes) {

@@ -69,7 +69,7 @@ TEST(SimAttention, DealsTilesAsTheRuntimeDoes) {
   ASSERT_FALSE(runtime::makeWorkList(sequences, shape, list).failed());
   std::vector<int64_t> items;
   for (const runtime::WorkItem &item : list.items) {
-    items.insert(items.end(), {item.sequence, item.row, item.head, 0});
+    items.insert(items.end(), {item.sequence, item.row, item.head, 1});
   }
   items.insert(items.end(), 4, 0); // read ahead
   EXPECT_EQ(getIntegers(bound.arrays[Attention::kItems]), items);
@@ -88,7 +88,7 @@ TEST(SimAttention, OneCtaTakesTilesInOrder) {
   ASSERT_EQ(bound.error, "");
   EXPECT_EQ(
       getIntegers(bound.arrays[Attention::kItems]),
-      (std::vector<int64_t>{0, 0, 0, 0, 1, 0, 0, 0, 1, 128, 0, 0, 0, 0, 0, 0}));
+      (std::vector<int64_t>{0, 0, 0, 1, 1, 0, 0, 1, 1, 128, 0, 1, 0, 0, 0, 0}));
   EXPECT_EQ(getIntegers(bound.arrays[Attention::kItemStarts]),
             (std::vector<int64_t>{0, 3}));
 }

@@ -11,8 +11,9 @@ kernel, in which `a,b` stands for one kernel for each."""
 import itertools
 from dataclasses import dataclass
 
-# These say what is computed, all others how.
-PROBLEM = ("HEAD_DIM", "CAUSAL", "JAGGED", "BROADCAST_QUERY", "ELEMENT")
+# These say what is computed and for which batches, all others how.
+PROBLEM = ("HEAD_DIM", "CAUSAL", "JAGGED", "BROADCAST_QUERY", "ELEMENT",
+           "MAX_LENGTH")
 
 
 class TableError(ValueError):

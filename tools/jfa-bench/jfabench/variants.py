@@ -161,9 +161,12 @@ def load_sets(folder, kind):
 def shapes_of(each, shapes):
     """The shapes that a set's kernels serve."""
     problem = {n: v for n, v in each.problem.items() if n in PROBLEM}
+    # A limit of 0 stands for none.
+    limit = int(problem.get("MAX_LENGTH", 0)) or float("inf")
     return [s for s in shapes
-            if all(v in problem.get(n, v).split(",")
-                   for n, v in s.problem.items())]
+            if max(s.q_len + s.k_len, default=0) <= limit and
+            all(v in problem.get(n, v).split(",")
+                for n, v in s.problem.items())]
 
 
 def apply_timings(sets, data):

@@ -165,8 +165,8 @@ class BlockAttentionBackwardPlan(_BlockPlan):
     """The backward for one shape, as BlockAttentionForwardPlan.
 
     Gradients are packed; `dout` has the strides of the one given here, or is
-    packed too. With `rotary` ("qk" or "qkv") these tensors have been rotated,
-    as rotate() does it, and the gradients are those of the ones before.
+    packed too. With `rotary` ("qk" or "qkv") these tensors have been rotated
+    (docs/Attention.md), and the gradients are those of the ones before.
     """
 
     direction = "Backward"

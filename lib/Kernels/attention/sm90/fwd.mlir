@@ -4,8 +4,8 @@
 //     S = scale Q K^T      P = softmax(S) over the keys a row sees
 //     O = P V              lse = ln sum exp(S)
 //
-// A persistent CTA takes query tiles of BLOCK_M rows, in the order that the host
-// has balanced: items item_starts[cta] to item_starts[cta + 1] of the work list.
+// A persistent CTA takes tile_counts[cta] query tiles of BLOCK_M rows, in the order
+// that the host has balanced: those of the work list from item_starts[cta] on.
 // The sequence of a tile bounds every copy (ragged tensor maps), so rows past its
 // end are zero on the way in and dropped on the way out. With CLUSTER the CTAs of a
 // cluster take an item together, each its tile of it; of each block of keys and
@@ -62,22 +62,33 @@
 !output = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 !output_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 
-// A work item: the sequence, first query row and head of a tile, and where they
-// lie. Items are four 32-bit integers; the host deals them to the CTAs.
+// A tile: the sequence and first query row of a work item and its head number
+// `nth`, where they lie, and the item and number of the next tile. Items are four
+// 32-bit integers, of which the last counts the heads; the host deals them to the
+// CTAs.
 func.func private @decode(
-    %item: i32, %items: !tlx.ptr<i32>, %q_offsets: !tlx.ptr<i32>,
+    %item: i32, %nth: i32, %items: !tlx.ptr<i32>, %q_offsets: !tlx.ptr<i32>,
     %k_offsets: !tlx.ptr<i32>, %q_length: i32, %k_length: i32, %jagged: i1,
-    %broadcast_query: i1) -> (i32, i32, i32, i32, i32, i32, i32) {
+    %broadcast_query: i1) -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c2 = arith.constant 2 : i32
+  %c3 = arith.constant 3 : i32
   %c4 = arith.constant 4 : i32
   %at = arith.muli %item, %c4 : i32
   %at1 = arith.addi %at, %c1 : i32
   %at2 = arith.addi %at, %c2 : i32
+  %at3 = arith.addi %at, %c3 : i32
   %sequence = tlx.global_load %items[%at] : !tlx.ptr<i32>, i32 -> i32
   %row = tlx.global_load %items[%at1] : !tlx.ptr<i32>, i32 -> i32
-  %head = tlx.global_load %items[%at2] : !tlx.ptr<i32>, i32 -> i32
+  %first_head = tlx.global_load %items[%at2] : !tlx.ptr<i32>, i32 -> i32
+  %heads = tlx.global_load %items[%at3] : !tlx.ptr<i32>, i32 -> i32
+  %head = arith.addi %first_head, %nth : i32
+  %nth_1 = arith.addi %nth, %c1 : i32
+  %more = arith.cmpi slt, %nth_1, %heads : i32
+  %item_1 = arith.addi %item, %c1 : i32
+  %next_item = arith.select %more, %item, %item_1 : i32
+  %next_nth = arith.select %more, %nth_1, %c0 : i32
   %next = arith.addi %sequence, %c1 : i32
   %dense_q = arith.muli %sequence, %q_length : i32
   %k_start, %k_len = scf.if %jagged -> (i32, i32) {
@@ -102,8 +113,8 @@ func.func private @decode(
     }
     scf.yield %start, %len, %start : i32, i32, i32
   }
-  return %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len
-      : i32, i32, i32, i32, i32, i32, i32
+  return %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len, %next_item, %next_nth
+      : i32, i32, i32, i32, i32, i32, i32, i32, i32
 }
 
 // How many blocks of keys the query rows before `row_end` see.
@@ -126,8 +137,8 @@ func.func private @count_blocks(%row_end: i32, %q_len: i32, %k_len: i32,
 tlx.kernel @attention_fwd(
     %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !o_tensor,
     %lse: !tlx.ptr<f32>, %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>,
-    %items: !tlx.ptr<i32>, %item_starts: !tlx.ptr<i32>, %heads_per_group: i32,
-    %q_length: i32, %k_length: i32, %lse_stride: i64,
+    %items: !tlx.ptr<i32>, %item_starts: !tlx.ptr<i32>, %tile_counts: !tlx.ptr<i32>,
+    %heads_per_group: i32, %q_length: i32, %k_length: i32, %lse_stride: i64,
     %scale_log2: f32) cluster(CLUSTER) {
   // What is computed.
   %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
@@ -137,6 +148,10 @@ tlx.kernel @attention_fwd(
   %jagged = tlx.param JAGGED = true : i1
   // All sequences share the q_length rows of q.
   %broadcast_query = tlx.param BROADCAST_QUERY = false : i1
+
+  // Plans take the kernel only for batches whose sequences have at most so many
+  // queries and keys each; 0 stands for any.
+  tlx.param MAX_LENGTH = 0 from 0 to 1073741824 : i32
 
   // How it is computed.
   %block_m = tlx.param BLOCK_M = 128 in [64, 128, 192] : i32
@@ -156,9 +171,8 @@ tlx.kernel @attention_fwd(
   %cta = tlx.cta_id : i32
   %rank = tlx.cluster_rank : i32
   %cluster = arith.divui %cta, %ctas : i32
-  %next_cluster = arith.addi %cluster, %c1 : i32
   %first_item = tlx.global_load %item_starts[%cluster] : !tlx.ptr<i32>, i32 -> i32
-  %end_item = tlx.global_load %item_starts[%next_cluster] : !tlx.ptr<i32>, i32 -> i32
+  %tiles = tlx.global_load %tile_counts[%cluster] : !tlx.ptr<i32>, i32 -> i32
   // Rows of an item, and where those of this CTA begin.
   %item_rows = arith.muli %ctas, %block_m : i32
   %cta_row = arith.muli %rank, %block_m : i32
@@ -191,15 +205,15 @@ tlx.kernel @attention_fwd(
       %column = arith.muli %rank, %columns : i32
       // Items are read one ahead, while the last products run, so that nobody
       // waits for them and no register holds them in the loop over keys.
-      %first:7 = func.call @decode(
-          %first_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-          %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-          i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-      %end:9 = scf.for %item = %first_item to %end_item step %c1
+      %first:9 = func.call @decode(
+          %first_item, %c0, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+          %broadcast_query) : (i32, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+          i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32, i32)
+      %end:11 = scf.for %i = %c0 to %tiles step %c1
           iter_args(%count = %c0, %tile = %c0, %head = %first#0, %row = %first#1, %q_start = %first#2,
-                    %q_len = %first#3, %o_start = %first#4, %k_start = %first#5, %k_len = %first#6)
-          -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
-        %item_1 = arith.addi %item, %c1 : i32
+                    %q_len = %first#3, %o_start = %first#4, %k_start = %first#5, %k_len = %first#6,
+                    %item = %first#7, %nth = %first#8)
+          -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32) : i32 {
         %row_end = arith.addi %row, %item_rows : i32
         %blocks = func.call @count_blocks(%row_end, %q_len, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
@@ -210,8 +224,8 @@ tlx.kernel @attention_fwd(
         %q_row = arith.select %has_rows, %own_row, %row : i32
 
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
-        %next:9 = scf.if %has_keys
-            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32) {
+        %next:11 = scf.if %has_keys
+            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32) {
           %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
           %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
           tlx.barrier_wait %k_empty[%slot0], %phase0 producer : !ring
@@ -258,10 +272,10 @@ tlx.kernel @attention_fwd(
                 multicast(%all) : !kv_tensor, !kv_part, !ring
             scf.yield %n1 : i32
           }
-          %ahead:7 = func.call @decode(
-              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %ahead:9 = func.call @decode(
+              %item, %nth, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32, i32)
           %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
           %blocks_1 = arith.subi %blocks, %c1 : i32
           %v_row = arith.muli %blocks_1, %block_n : i32
@@ -278,17 +292,20 @@ tlx.kernel @attention_fwd(
           %next_count = arith.addi %last, %c1 : i32
           %next_tile = arith.addi %tile, %c1 : i32
           scf.yield %next_count, %next_tile, %ahead#0, %ahead#1, %ahead#2, %ahead#3,
-              %ahead#4, %ahead#5, %ahead#6 : i32, i32, i32, i32, i32, i32, i32, i32, i32
+              %ahead#4, %ahead#5, %ahead#6, %ahead#7, %ahead#8
+              : i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32
         } else {
-          %ahead:7 = func.call @decode(
-              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %ahead:9 = func.call @decode(
+              %item, %nth, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32, i32)
           scf.yield %count, %tile, %ahead#0, %ahead#1, %ahead#2, %ahead#3, %ahead#4,
-              %ahead#5, %ahead#6 : i32, i32, i32, i32, i32, i32, i32, i32, i32
+              %ahead#5, %ahead#6, %ahead#7, %ahead#8
+              : i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32
         }
         scf.yield %next#0, %next#1, %next#2, %next#3, %next#4, %next#5, %next#6,
-            %next#7, %next#8 : i32, i32, i32, i32, i32, i32, i32, i32, i32
+            %next#7, %next#8, %next#9, %next#10
+            : i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32
       }
     }
 
@@ -325,15 +342,14 @@ tlx.kernel @attention_fwd(
       // Items are read one ahead, while the last products run, so that nobody
       // waits for them. What a tile needs only after the loop over keys is read
       // again there rather than kept in registers.
-      %first:7 = func.call @decode(
-          %first_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-          %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-          i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-      %end:5 = scf.for %item = %first_item to %end_item step %c1
+      %first:9 = func.call @decode(
+          %first_item, %c0, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+          %broadcast_query) : (i32, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+          i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32, i32)
+      %end:7 = scf.for %i = %c0 to %tiles step %c1
           iter_args(%count = %c0, %tile = %c0, %tile_row = %first#1,
-                    %q_len_0 = %first#3, %k_len = %first#6)
-          -> (i32, i32, i32, i32, i32) : i32 {
-        %item_1 = arith.addi %item, %c1 : i32
+                    %q_len_0 = %first#3, %k_len = %first#6, %item = %first_item, %nth = %c0)
+          -> (i32, i32, i32, i32, i32, i32, i32) : i32 {
         %row_end = arith.addi %tile_row, %item_rows : i32
         %blocks = func.call @count_blocks(%row_end, %q_len_0, %k_len, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
@@ -375,8 +391,9 @@ tlx.kernel @attention_fwd(
         %none = tlx.splat %c0 : i32 -> tensor<64xi32>
         %sees_key = arith.cmpi sgt, %limit, %none : tensor<64xi32>
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
-        %o_16, %lse_rows, %next:9 = scf.if %has_keys
-            -> (!output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32) {
+        %o_16, %lse_rows, %next:11 = scf.if %has_keys
+            -> (!output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32,
+                i32) {
           // Block 0.
           %q_slot, %q_phase = tlx.ring %tile stages(Q_STAGES) : i32
           %q_all = tlx.local_view %q_smem[%q_slot] : !q_buffers -> !q_buffer
@@ -486,14 +503,14 @@ tlx.kernel @attention_fwd(
                   !output
           }
 
-          %now:7 = func.call @decode(
-              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-          %ahead:7 = func.call @decode(
-              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %now:9 = func.call @decode(
+              %item, %nth, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32, i32)
+          %ahead:9 = func.call @decode(
+              %now#7, %now#8, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32, i32)
 
           // The last values, then O / l and the log-sum-exp.
           %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
@@ -549,21 +566,23 @@ tlx.kernel @attention_fwd(
           %count_out = arith.addi %passed, %c1 : i32
           %tile_out = arith.addi %tile, %c1 : i32
           scf.yield %o_seen, %lse_final, %count_out, %tile_out, %now#0, %now#1,
-              %now#3, %now#4, %ahead#1, %ahead#3, %ahead#6
-              : !output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32
+              %now#3, %now#4, %ahead#1, %ahead#3, %ahead#6,
+              %now#7, %now#8 : !output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32,
+              i32, i32, i32
         } else {
-          %now:7 = func.call @decode(
-              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-          %ahead:7 = func.call @decode(
-              %item_1, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %now:9 = func.call @decode(
+              %item, %nth, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32, i32)
+          %ahead:9 = func.call @decode(
+              %now#7, %now#8, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32, i32, i32)
           %nothing = arith.truncf %no_output : !output to !output_16
           scf.yield %nothing, %no_lse, %count, %tile, %now#0, %now#1,
-              %now#3, %now#4, %ahead#1, %ahead#3, %ahead#6
-              : !output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32, i32
+              %now#3, %now#4, %ahead#1, %ahead#3, %ahead#6,
+              %now#7, %now#8 : !output_16, tensor<64xf32>, i32, i32, i32, i32, i32, i32, i32, i32,
+              i32, i32, i32
         }
 
         %row = arith.addi %next#3, %item_row : i32
@@ -587,8 +606,8 @@ tlx.kernel @attention_fwd(
         %row_exists = arith.cmpi slt, %rows, %q_end : tensor<64xi32>
         tlx.global_store %lse_rows, %lse[%lse_index] mask %row_exists
             : tensor<64xf32>, !tlx.ptr<f32>, tensor<64xi64> mask tensor<64xi1>
-        scf.yield %next#0, %next#1, %next#6, %next#7, %next#8
-            : i32, i32, i32, i32, i32
+        scf.yield %next#0, %next#1, %next#6, %next#7, %next#8, %next#9, %next#10
+            : i32, i32, i32, i32, i32, i32, i32
       }
       // Shared memory has to outlive the last copy out of it, and the barriers what
       // the other CTA does to them.

@@ -17,6 +17,17 @@
 //   full      1 per stage    @load (bytes of Q, K, V, dO)  @attend    a block is there
 //   empty     1 per stage    @attend                       @load      its gradients have
 //                                                                     left shared memory
+//   angles_full   1 per stage   @load (bytes)              @attend    a block's angles are
+//                                                                     there
+//   angles_empty  REPLICAS      @attend                    @load      all heads are done
+//                                                                     with them
+//
+// With ROTARY the gradients of q and k (1), or of v too (2), are turned back by the
+// angles of `sincos`, in fp32, before they are rounded. The heads of a block share its
+// angles, which are copied once. A replica waits for the angles of every block, in
+// order, and gives them back, also where it has no head of the block. A pair of
+// neighbours is taken as one word of 64 bits: the accumulator goes through shared
+// memory, so that each element of a pair comes with the pair's angle.
 //
 // There is no shared memory but the ring. What an operand no longer needs takes what
 // comes next, in the same slot:
@@ -30,8 +41,9 @@
 // Rows past a sequence's end read as zero. As queries they have dO = 0 and so dS = 0,
 // as keys they are masked, and their gradients are not stored.
 //
-//   shared memory, D 128, 2 stages: Q, K, V, dO 128 K
-//   registers of @attend: P 32, dP 32, dV 64, or dS 16 and dK and dQ 64 each
+//   shared memory, D 128, 2 stages: Q, K, V, dO 128 K; with ROTARY angles 32 K and
+//   pairs 64 K
+//   registers of @attend: P 32, dP 32, dV 64; or dS 16, dK 64, its pairs and angles 128
 
 !tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
 !ring = !tlx.memdesc<[STAGES, 64, HEAD_DIM], ELEMENT>
@@ -40,11 +52,27 @@
 !weights_buffer = !tlx.memdesc<[64, 64], ELEMENT, of = [64, HEAD_DIM]>
 !weights_buffer_t = !tlx.memdesc<[64, 64], ELEMENT, of = [HEAD_DIM, 64], transposed>
 !slots = !tlx.mbarrier<[STAGES]>
+!angles_tensor = !tlx.tensormap<[64, HEAD_DIM floordiv 2], ELEMENT, ragged>
+!angles_ring = !tlx.memdesc<[ANGLE_STAGES, 64, HEAD_DIM floordiv 2], ELEMENT>
+!angles_buffer = !tlx.memdesc<[64, HEAD_DIM floordiv 2], ELEMENT>
+!angles_part = !tlx.memdesc<[32, HEAD_DIM floordiv 2], ELEMENT, of = [64, HEAD_DIM floordiv 2]>
+!angle_slots = !tlx.mbarrier<[ANGLE_STAGES]>
+!sums_buffers = !tlx.memdesc<[REPLICAS, 64, HEAD_DIM], f32>
+!sums_buffer = !tlx.memdesc<[64, HEAD_DIM], f32>
+!sum_pairs = !tlx.memdesc<[64, HEAD_DIM floordiv 2], i64>
+!sum_part = !tlx.memdesc<[32, HEAD_DIM floordiv 2], i64, of = [64, HEAD_DIM floordiv 2]>
+!pairs_buffer = !tlx.memdesc<[64, HEAD_DIM floordiv 2], i32>
+!pairs_part = !tlx.memdesc<[32, HEAD_DIM floordiv 2], i32, of = [64, HEAD_DIM floordiv 2]>
 
 !scores = tensor<64x64xf32, #tlx.dims<[64, 64], ELEMENT>>
 !seen = tensor<64x64xi1, #tlx.dims<[64, 64], ELEMENT>>
 !weights = tensor<64x64xbf16, #tlx.dims<[64, 64], ELEMENT>>
 !gradient = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+!pairs_64 = tensor<32x?xi64, #tlx.dims<[32, HEAD_DIM floordiv 2], ELEMENT>>
+!pairs_32 = tensor<32x?xi32, #tlx.dims<[32, HEAD_DIM floordiv 2], ELEMENT>>
+!half_i16 = tensor<32x?xi16, #tlx.dims<[32, HEAD_DIM floordiv 2], ELEMENT>>
+!half_16 = tensor<32x?xbf16, #tlx.dims<[32, HEAD_DIM floordiv 2], ELEMENT>>
+!half = tensor<32x?xf32, #tlx.dims<[32, HEAD_DIM floordiv 2], ELEMENT>>
 !gradient_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 
 // The share of this CTA: its first item and the one after its last.
@@ -134,32 +162,118 @@ func.func private @begin_at(%item: i32, %heads: i32, %block_starts: !tlx.ptr<i32
   return %sequence, %start#0, %start#1, %end#0, %end#1 : i32, i32, i32, i32, i32
 }
 
+// Puts a gradient where it is stored from, turned back if it has to be.
+func.func private @put(%gradient: !gradient, %target: !buffer, %sums: !sums_buffer,
+                       %sines: !angles_buffer, %cosines: !angles_buffer, %turns: i1) {
+  scf.if %turns {
+    %c0 = arith.constant 0 : i32
+    %c32 = arith.constant 32 : i32
+    %c64 = arith.constant 64 : i32
+    %sixteen = arith.constant 16 : i32
+    %thirty_two = arith.constant 32 : i64
+    %by_16 = tlx.splat %sixteen : i32 -> !pairs_32
+    %by_32 = tlx.splat %thirty_two : i64 -> !pairs_64
+    tlx.local_store %gradient, %sums : !gradient, !sums_buffer
+    %sum_pairs = tlx.local_reinterpret %sums : !sums_buffer -> !sum_pairs
+    %target_pairs = tlx.local_reinterpret %target : !buffer -> !pairs_buffer
+    // Half of the rows at a time, which leaves registers for the angles.
+    scf.for %row = %c0 to %c64 step %c32 : i32 {
+      %sum_part = tlx.local_slice %sum_pairs[%row, %c0] : !sum_pairs -> !sum_part
+      %pairs = tlx.local_load %sum_part : !sum_part -> !pairs_64
+      %first = arith.trunci %pairs : !pairs_64 to !pairs_32
+      %above = arith.shrui %pairs, %by_32 : !pairs_64
+      %second = arith.trunci %above : !pairs_64 to !pairs_32
+      %x = arith.bitcast %first : !pairs_32 to !half
+      %y = arith.bitcast %second : !pairs_32 to !half
+
+      %sine_part = tlx.local_slice %sines[%row, %c0] : !angles_buffer -> !angles_part
+      %cosine_part = tlx.local_slice %cosines[%row, %c0] : !angles_buffer -> !angles_part
+      %sine_16 = tlx.local_load %sine_part : !angles_part -> !half_16
+      %cosine_16 = tlx.local_load %cosine_part : !angles_part -> !half_16
+      %sine = arith.extf %sine_16 : !half_16 to !half
+      %cosine = arith.extf %cosine_16 : !half_16 to !half
+      %x_cosine = arith.mulf %x, %cosine fastmath<contract> : !half
+      %y_sine = arith.mulf %y, %sine fastmath<contract> : !half
+      %y_cosine = arith.mulf %y, %cosine fastmath<contract> : !half
+      %x_sine = arith.mulf %x, %sine fastmath<contract> : !half
+      %x_back = arith.addf %x_cosine, %y_sine fastmath<contract> : !half
+      %y_back = arith.subf %y_cosine, %x_sine fastmath<contract> : !half
+
+      %x_16 = arith.truncf %x_back : !half to !half_16
+      %y_16 = arith.truncf %y_back : !half to !half_16
+      %x_bits = arith.bitcast %x_16 : !half_16 to !half_i16
+      %y_bits = arith.bitcast %y_16 : !half_16 to !half_i16
+      %x_word = arith.extui %x_bits : !half_i16 to !pairs_32
+      %y_word = arith.extui %y_bits : !half_i16 to !pairs_32
+      %y_above = arith.shli %y_word, %by_16 : !pairs_32
+      %turned = arith.ori %x_word, %y_above : !pairs_32
+      %part = tlx.local_slice %target_pairs[%row, %c0] : !pairs_buffer -> !pairs_part
+      tlx.local_store %turned, %part : !pairs_32, !pairs_part
+    }
+  } else {
+    %rounded = arith.truncf %gradient : !gradient to !gradient_16
+    tlx.local_store %rounded, %target : !gradient_16, !buffer
+  }
+  return
+}
+
+// On from the angles of one block to those of another: gives back each one's, and
+// waits for the next one's.
+func.func private @pass_angles(%from: i32, %to: i32, %full: !angle_slots,
+                               %empty: !angle_slots) {
+  %c1 = arith.constant 1 : i32
+  scf.for %number = %from to %to step %c1 : i32 {
+    %next = arith.addi %number, %c1 : i32
+    %done, %done_phase = tlx.ring %number stages(ANGLE_STAGES) : i32
+    %new, %new_phase = tlx.ring %next stages(ANGLE_STAGES) : i32
+    tlx.barrier_arrive %empty[%done] : !angle_slots
+    tlx.barrier_wait %full[%new], %new_phase : !angle_slots
+  }
+  return
+}
+
 tlx.kernel @block_attention_bwd(
     %q: !tensor, %k: !tensor, %v: !tensor, %do: !tensor, %dq: !tensor, %dk: !tensor,
-    %dv: !tensor, %block_starts: !tlx.ptr<i32>, %num_sequences: i32, %num_items: i32,
+    %dv: !tensor, %sincos: !angles_tensor, %block_starts: !tlx.ptr<i32>, %num_sequences: i32, %num_items: i32,
     %heads: i32, %scale: f32, %scale_log2: f32) {
   // What is computed.
-  tlx.param HEAD_DIM = 128 in [64, 128] : i32
+  %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
-  // Whether q, k and v have been rotated, a jfaRotary: no kernel turns back yet.
-  tlx.param ROTARY = 0 in [0] : i32
+  // 1: q and k have been rotated, 2: v too.
+  %rotary = tlx.param ROTARY = 0 from 0 to 2 : i32
 
   // How it is computed.
   tlx.param STAGES = 2 from 2 to 12 step 2 : i32
+  tlx.param ANGLE_STAGES = 2 from 1 to 8 : i32
   %replicas = tlx.param REPLICAS = 2 from 1 to 2 : i32
   tlx.param LOAD_REGISTERS = 40 from 24 to 256 step 8 : i32
   tlx.param ATTEND_REGISTERS = 232 from 24 to 256 step 8 : i32
 
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
   %c64 = arith.constant 64 : i32
+  %half_dim = arith.divui %head_dim, %c2 : i32
+  %turns_qk = arith.cmpi ne, %rotary, %c0 : i32
+  %turns_v = arith.cmpi eq, %rotary, %c2 : i32
   %q_smem = tlx.local_alloc : !ring
   %k_smem = tlx.local_alloc : !ring
   %v_smem = tlx.local_alloc : !ring
   %do_smem = tlx.local_alloc : !ring
   %full = tlx.alloc_barriers arrivals(1) : !slots
   %empty = tlx.alloc_barriers arrivals(1) : !slots
+  %sums_smem = tlx.local_alloc : !sums_buffers
+  %sines_smem = tlx.local_alloc : !angles_ring
+  %cosines_smem = tlx.local_alloc : !angles_ring
+  %angles_full = tlx.alloc_barriers arrivals(1) : !angle_slots
+  %angles_empty = tlx.alloc_barriers arrivals(REPLICAS) : !angle_slots
   %first_item, %end_item = func.call @get_share(%num_items) : (i32) -> (i32, i32)
+
+  // The blocks of this CTA count from here.
+  %first_block = arith.divui %first_item, %heads : i32
+  %last_item = arith.subi %end_item, %c1 : i32
+  %last_block = arith.divui %last_item, %heads : i32
+  %last_number = arith.subi %last_block, %first_block : i32
 
   tlx.async_tasks {
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
@@ -175,6 +289,30 @@ tlx.kernel @block_attention_bwd(
         %block_in_sequence = arith.subi %block, %at#1 : i32
         %row = arith.muli %block_in_sequence, %c64 : i32
         %length = arith.subi %at#4, %at#2 : i32
+
+        scf.if %turns_qk {
+          %is_first_head = arith.cmpi eq, %head, %c0 : i32
+          %is_first_item = arith.cmpi eq, %item, %first_item : i32
+          %begins_block = arith.ori %is_first_head, %is_first_item : i1
+          scf.if %begins_block {
+            %number = arith.subi %block, %first_block : i32
+            %angle_slot, %angle_phase = tlx.ring %number stages(ANGLE_STAGES) : i32
+            %sines = tlx.local_view %sines_smem[%angle_slot]
+                : !angles_ring -> !angles_buffer
+            %cosines = tlx.local_view %cosines_smem[%angle_slot]
+                : !angles_ring -> !angles_buffer
+            tlx.barrier_wait %angles_empty[%angle_slot], %angle_phase producer
+                : !angle_slots
+            tlx.barrier_expect_bytes %angles_full[%angle_slot], %sines, %cosines
+                : !angle_slots, !angles_buffer, !angles_buffer
+            tlx.async_descriptor_load %sincos[%row, %c0] segment(%at#2, %length),
+                %sines signal %angles_full[%angle_slot]
+                : !angles_tensor, !angles_buffer, !angle_slots
+            tlx.async_descriptor_load %sincos[%row, %half_dim] segment(%at#2, %length),
+                %cosines signal %angles_full[%angle_slot]
+                : !angles_tensor, !angles_buffer, !angle_slots
+          }
+        }
 
         %count = arith.subi %item, %first_item : i32
         %slot, %phase = tlx.ring %count stages(STAGES) : i32
@@ -209,9 +347,14 @@ tlx.kernel @block_attention_bwd(
       %own_first = arith.addi %first_item, %replica : i32
       %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
           : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
-      %last:5 = scf.for %item = %own_first to %end_item step %replicas
+      %sums = tlx.local_view %sums_smem[%replica] : !sums_buffers -> !sums_buffer
+      scf.if %turns_qk {
+        tlx.barrier_wait %angles_full[%c0], %c0 : !angle_slots
+      }
+      %last:6 = scf.for %item = %own_first to %end_item step %replicas
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
-                    %re = %begin#4) -> (i32, i32, i32, i32, i32) : i32 {
+                    %re = %begin#4, %angles_at = %c0)
+          -> (i32, i32, i32, i32, i32, i32) : i32 {
         %block = arith.divui %item, %heads : i32
         %head = arith.remui %item, %heads : i32
         %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
@@ -229,6 +372,15 @@ tlx.kernel @block_attention_bwd(
         %do_tile = tlx.local_view %do_smem[%slot] : !ring -> !buffer
         %k_t = tlx.local_trans %k_tile : !buffer -> !buffer_t
         %v_t = tlx.local_trans %v_tile : !buffer -> !buffer_t
+        %number = arith.subi %block, %first_block : i32
+        scf.if %turns_qk {
+          func.call @pass_angles(%angles_at, %number, %angles_full, %angles_empty)
+              : (i32, i32, !angle_slots, !angle_slots) -> ()
+        }
+        %angle_slot, %angle_phase = tlx.ring %number stages(ANGLE_STAGES) : i32
+        %sines = tlx.local_view %sines_smem[%angle_slot] : !angles_ring -> !angles_buffer
+        %cosines = tlx.local_view %cosines_smem[%angle_slot]
+            : !angles_ring -> !angles_buffer
         %weights = tlx.local_slice %v_tile[%c0, %c0] : !buffer -> !weights_buffer
         %weights_t = tlx.local_trans %weights : !weights_buffer -> !weights_buffer_t
         tlx.barrier_wait %full[%slot], %phase : !slots
@@ -273,30 +425,37 @@ tlx.kernel @block_attention_bwd(
         %dv_sum = tlx.async_dot_wait %dv_pending pending(0) : !gradient
 
         // dV takes the place of dO, dS that of P.
-        %dv_16 = arith.truncf %dv_sum : !gradient to !gradient_16
-        tlx.local_store %dv_16, %do_tile : !gradient_16, !buffer
+        func.call @put(%dv_sum, %do_tile, %sums, %sines, %cosines, %turns_v)
+            : (!gradient, !buffer, !sums_buffer, !angles_buffer, !angles_buffer, i1) -> ()
         tlx.local_store %ds_16, %weights : !weights, !weights_buffer
         tlx.async_descriptor_store %dv[%row, %head, %c0] segment(%at#2, %length),
             %do_tile : !tensor, !buffer
         %dk_pending = tlx.async_dot %weights_t, %q_tile
             : !weights_buffer_t, !buffer -> !gradient
-        %dq_pending = tlx.async_dot %ds_16, %k_tile : !weights, !buffer -> !gradient
-        %dk_sum, %dq_sum = tlx.async_dot_wait %dk_pending, %dq_pending pending(0)
-            : !gradient, !gradient
+        %dk_sum = tlx.async_dot_wait %dk_pending pending(0) : !gradient
 
-        // dK takes the place of Q, dQ that of K.
-        %dk_16 = arith.truncf %dk_sum : !gradient to !gradient_16
-        %dq_16 = arith.truncf %dq_sum : !gradient to !gradient_16
-        tlx.local_store %dk_16, %q_tile : !gradient_16, !buffer
-        tlx.local_store %dq_16, %k_tile : !gradient_16, !buffer
+        // dK takes the place of Q, dQ that of K. One after the other: both sums and
+        // the pairs would not fit the registers.
+        func.call @put(%dk_sum, %q_tile, %sums, %sines, %cosines, %turns_qk)
+            : (!gradient, !buffer, !sums_buffer, !angles_buffer, !angles_buffer, i1) -> ()
         tlx.async_descriptor_store %dk[%row, %head, %c0] segment(%at#2, %length),
             %q_tile : !tensor, !buffer
+        %dq_pending = tlx.async_dot %ds_16, %k_tile : !weights, !buffer -> !gradient
+        %dq_sum = tlx.async_dot_wait %dq_pending pending(0) : !gradient
+        func.call @put(%dq_sum, %k_tile, %sums, %sines, %cosines, %turns_qk)
+            : (!gradient, !buffer, !sums_buffer, !angles_buffer, !angles_buffer, i1) -> ()
         tlx.async_descriptor_store %dq[%row, %head, %c0] segment(%at#2, %length),
             %k_tile : !tensor, !buffer
         // The slot is free when all three copies have read it.
         tlx.async_descriptor_store_wait pending(0)
         tlx.barrier_arrive %empty[%slot] : !slots
-        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
+        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %number
+            : i32, i32, i32, i32, i32, i32
+      }
+      // Blocks that are left are the other replicas'. Nobody waits for the last one.
+      scf.if %turns_qk {
+        func.call @pass_angles(%last#5, %last_number, %angles_full, %angles_empty)
+            : (i32, i32, !angle_slots, !angle_slots) -> ()
       }
     }
   }

@@ -194,8 +194,8 @@ static LogicalResult buildStore(tlx::LocalStoreOp op, ProgramBuilder &builder) {
       return;
     }
     const Tile &value = *task[tile].tile;
-    machine.getShared(task).store(view,
-                              geometry->transposed ? *transpose(value) : value);
+    machine.getShared(task).store(view, geometry->transposed ? *transpose(value)
+                                                             : value);
   });
   return success();
 }

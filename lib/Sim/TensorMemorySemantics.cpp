@@ -245,10 +245,10 @@ LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
       TileRef b = readShared(on, self, p.sharedB, right);
       TileRef c = adds ? readTensor(on, self, sums) : nullptr;
       if (on.access(self, sums, /*isWrite=*/true) && on.computesValues()) {
-        on.getTensor(self).store(sums,
-                             *multiply(*a, p.sharedA && p.sharedA->transposed,
-                                       *b, p.sharedB.transposed, c.get(),
-                                       p.extents.m, p.extents.k, p.extents.n));
+        on.getTensor(self).store(
+            sums, *multiply(*a, p.sharedA && p.sharedA->transposed, *b,
+                            p.sharedB.transposed, c.get(), p.extents.m,
+                            p.extents.k, p.extents.n));
       }
     };
     task.tensorDot = machine.issue(task, Queue::TensorDots, {compute});
@@ -262,9 +262,8 @@ LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
 
 static LogicalResult buildCommit(tlx::Tcgen05CommitOp op,
                                  ProgramBuilder &builder) {
-  BarrierElement element =
-      getBarrierElement(op, op.getBarrier(), op.getIndex(), Signals::Own,
-                        builder);
+  BarrierElement element = getBarrierElement(op, op.getBarrier(), op.getIndex(),
+                                             Signals::Own, builder);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     std::optional<int64_t> barrier = element.get(machine, task);
     if (!barrier) {

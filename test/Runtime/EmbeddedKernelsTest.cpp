@@ -152,9 +152,8 @@ TEST(EmbeddedKernels, LowerLimitsOfLengthComeFirst) {
   std::map<std::string, int64_t> before;
   for (const jfaKernelFacts &facts : getEmbedded()) {
     std::string key = facts.entry;
-    for (const char *name :
-         {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED", "BROADCAST_QUERY",
-          "ROTARY"}) {
+    for (const char *name : {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED",
+                             "BROADCAST_QUERY", "ROTARY"}) {
       key += " " + getParameter(facts, name);
     }
     std::string text = getParameter(facts, "MAX_LENGTH");

@@ -49,7 +49,7 @@ static void runAsyncStore(Warp &warp, const Instruction &i, uint32_t lanes) {
         std::memcpy(bytes, &value, step);
       }
     };
-    issueLoad(warp, lane, store, barrier, to, size);
+    issueLoad(warp, lane, store, barrier, to, size, Signal::Destination);
   });
 }
 

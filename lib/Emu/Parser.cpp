@@ -113,6 +113,14 @@ std::unique_ptr<Module> Parser::parse() {
       if (!parseVariable(module->shared.emplace_back()) || !expect(';')) {
         return nullptr;
       }
+    } else if (isDotted(".global") || isDotted(".const") || isDotted(".func")) {
+      // Those that nobody uses; what uses one is refused by name.
+      while (token.kind != Token::End && !is(';') && !isDotted(".entry")) {
+        advance();
+      }
+      if (!expect(';')) {
+        return nullptr;
+      }
     } else if (isDotted(".file")) {
       if (!parseFile()) {
         return nullptr;

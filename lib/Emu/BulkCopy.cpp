@@ -89,7 +89,7 @@ static bool checkBulk(Warp &warp, uint64_t to, uint64_t from, uint64_t size) {
 }
 
 static void issueBulkLoad(Warp &warp, unsigned lane, uint64_t to, uint64_t from,
-                          uint64_t size, uint64_t barrier) {
+                          uint64_t size, uint64_t barrier, Signal where) {
   if (!checkBulk(warp, to, from, size)) {
     return;
   }
@@ -101,7 +101,7 @@ static void issueBulkLoad(Warp &warp, unsigned lane, uint64_t to, uint64_t from,
     machine.access(work, target, int64_t(size), true);
     std::memmove(target.bytes, source.bytes, size);
   };
-  issueLoad(warp, lane, copy, barrier, to, size, Signal::Destination);
+  issueLoad(warp, lane, copy, barrier, to, size, where);
 }
 
 /// Flags of a load: the source is shared memory too; to several CTAs.
@@ -115,14 +115,14 @@ static void runBulkLoad(Warp &warp, const Instruction &i, uint32_t lanes) {
     uint64_t size = warp.get(i[2], lane) & 0xffffffff;
     uint64_t barrier = toShared(warp.getAddress(i[3], lane));
     if (!(i.flags & kMulticast)) {
-      issueBulkLoad(warp, lane, to, from, size, barrier);
+      issueBulkLoad(warp, lane, to, from, size, barrier, Signal::Destination);
       return;
     }
     uint64_t offset = to & ((1 << kRankShift) - 1);
     for (uint64_t rank = 0; rank < 16; ++rank) {
       if (warp.get(i[4], lane) >> rank & 1) {
         issueBulkLoad(warp, lane, kSharedWindow + (rank << kRankShift) + offset,
-                      from, size, barrier);
+                      from, size, barrier, Signal::Multicast);
       }
     }
   });

@@ -34,6 +34,9 @@ static void markShortage(AsyncTaskOp task) {
   int64_t threads = task.getNumWarps() * 32;
   bool isShort = false;
   task.walk([&](AsyncDotOp dot) {
+    if (!dot.getResult()) {
+      return; // its sums are in tensor memory
+    }
     int64_t elements = dot.getResult().getType().getTile().getNumElements();
     int64_t &sum = accumulators[dot->getBlock()];
     sum += elements / threads;

@@ -46,9 +46,13 @@ def check_text(tool, kernel, bindings):
         return ptx.stderr
     if ptx.stderr:
         return f"expected no diagnostics, but got {ptx.stderr}"
-    for needed in ("setmaxnreg.inc", "setmaxnreg.dec", "ex2.approx"):
-        if needed not in ptx.stdout:
-            return f"expected {needed}"
+    needed = ["setmaxnreg.dec", "ex2.approx"]
+    # The 256 threads of a tile of 64 rows may have 240 registers from the start.
+    if int(bindings.get("BLOCK_M", 128)) > 64:
+        needed.append("setmaxnreg.inc")
+    for text in needed:
+        if text not in ptx.stdout:
+            return f"expected {text}"
     special = check_hopper if arch(kernel) == "sm_90a" else check_blackwell
     return special(ptx.stdout, bindings)
 

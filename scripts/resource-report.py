@@ -24,9 +24,11 @@ from dataclasses import dataclass
 BEGIN = "<!-- resources of kernels that ptxas {} assembled -->"
 MARKERS = re.compile(BEGIN.format(r"(\S+)") + r"\n(.*?)<!-- end of resources -->\n",
                      re.S)
-COLUMNS = ["D", "mask", "mode", "type", "tile", "stages", "registers",
+COLUMNS = ["D", "mask", "mode", "lengths", "type", "tile", "stages", "registers",
            "spills, stack", "shared memory", "HGMMA", "loop", "waits",
            "setmaxnreg"]
+# What tells kernels apart.
+KEYS = COLUMNS[:5]
 # These need a disassembler.
 DISASSEMBLED = ["HGMMA", "loop", "waits", "setmaxnreg"]
 TOOLS = os.path.dirname(os.path.realpath(__file__))
@@ -131,6 +133,7 @@ def describe(kernel):
         "D": str(p["HEAD_DIM"]),
         "mask": "causal" if p["CAUSAL"] else "full",
         "mode": mode,
+        "lengths": f"up to {p['MAX_LENGTH']}" if p["MAX_LENGTH"] else "any",
         "type": p["ELEMENT"],
         "tile": f"{p['BLOCK_M']} x {p['BLOCK_N']}",
         "stages": str(p["STAGES"]),
@@ -180,11 +183,11 @@ def split_types(rows):
 
 def check(document, rows, columns):
     """What the document says otherwise than the rows."""
-    said = {tuple(row[c] for c in COLUMNS[:4]): row
+    said = {tuple(row[c] for c in KEYS): row
             for row in split_types(document)}
     problems = []
     for row in split_types(rows):
-        key = tuple(row[c] for c in COLUMNS[:4])
+        key = tuple(row[c] for c in KEYS)
         other = said.pop(key, None)
         if other is None:
             problems.append(f"expected a row for {' '.join(key)}, but got none")

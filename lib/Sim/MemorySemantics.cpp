@@ -7,6 +7,8 @@
 
 #include "Semantics.h"
 
+#include "jfa/Dialect/TLX/IR/SharedLayout.h"
+
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
@@ -97,6 +99,10 @@ static LogicalResult buildSlice(tlx::LocalSliceOp op, ProgramBuilder &builder) {
   Slot source = builder.getSlot(op.getSource());
   Slot view = builder.getSlot(op.getView());
   std::vector<Slot> offsets = builder.getSlots(op.getOffsets());
+  FailureOr<tlx::SharedLayout> layout =
+      tlx::getSharedLayout(op.getSource().getType());
+  // Rows of a swizzle pattern, and columns of a panel.
+  int64_t columnStep = succeeded(layout) ? layout->panelColumns : 1;
   bool transposed = from->transposed;
   int64_t maxRow = from->rows - to->rows;
   int64_t maxColumn = from->columns - to->columns;
@@ -113,6 +119,13 @@ static LogicalResult buildSlice(tlx::LocalSliceOp op, ProgramBuilder &builder) {
                        std::to_string(row) + ", column " +
                        std::to_string(column));
       row = column = 0;
+    }
+    if (row % 8 != 0 || column % columnStep != 0) {
+      machine.fail(Fault::OutOfBounds, task.site,
+                   "expected a slice that begins at a multiple of 8 rows and " +
+                       std::to_string(columnStep) +
+                       " columns, but it begins at row " + std::to_string(row) +
+                       ", column " + std::to_string(column));
     }
     task[view] = task[source];
     task[view].row += row;

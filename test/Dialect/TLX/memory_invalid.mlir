@@ -85,6 +85,14 @@
 
 // -----
 
+%i = arith.constant 0 : i32
+%c = arith.constant 32 : i32
+%a = tlx.local_alloc : !tlx.memdesc<[128, 128], bf16>
+// expected-error@+1 {{expected the column offset to be a multiple of 64, the columns of a panel of the tile, but got 32}}
+%v = tlx.local_slice %a[%i, %c] : !tlx.memdesc<[128, 128], bf16> -> !tlx.memdesc<[128, 64], bf16, of = [128, 128]>
+
+// -----
+
 %a = tlx.local_alloc : !tlx.memdesc<[2, 64, 64], bf16>
 // expected-error@+1 {{expected a tile of 2 dimensions, but got '!tlx.memdesc<[2, 64, 64], bf16>'}}
 %v = tlx.local_trans %a : !tlx.memdesc<[2, 64, 64], bf16> -> !tlx.memdesc<[64, 64], bf16>

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
+#include "jfa/Dialect/TLX/IR/SharedLayout.h"
 #include "jfa/Dialect/TLX/IR/TensorMemory.h"
 
 #include "mlir/IR/Matchers.h"
@@ -93,6 +94,17 @@ static LogicalResult verifyTensorColumn(LocalSliceOp op, int64_t begin) {
          << begin << " elements of " << element;
 }
 
+/// Within a panel the swizzle would permute the part otherwise than the whole.
+static LogicalResult verifyPanel(LocalSliceOp op, int64_t begin) {
+  FailureOr<SharedLayout> layout = getSharedLayout(op.getSource().getType());
+  if (failed(layout) || begin % layout->panelColumns == 0) {
+    return success();
+  }
+  return op.emitOpError("expected the column offset to be a multiple of ")
+         << layout->panelColumns
+         << ", the columns of a panel of the tile, but got " << begin;
+}
+
 LogicalResult LocalSliceOp::verify() {
   MemDescType source = getSource().getType(), view = getView().getType();
   if (source.getRank() != 2 || source.getTransposed()) {
@@ -128,6 +140,10 @@ LogicalResult LocalSliceOp::verify() {
     }
     if (dim == 1 && source.isInTensorMemory() &&
         failed(verifyTensorColumn(*this, begin))) {
+      return failure();
+    }
+    if (dim == 1 && !source.isInTensorMemory() &&
+        failed(verifyPanel(*this, begin))) {
       return failure();
     }
     if (dim == 0 && known && begin % 8 != 0) {

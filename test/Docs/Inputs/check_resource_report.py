@@ -52,6 +52,6 @@ expect(report.check(both, [{**ROW, "type": "bf16"}, {**ROW, "type": "f16"}],
                     report.COLUMNS[4:]), [])
 expect(report.check(both, [{**ROW, "type": "bf16", "registers": "168"}],
                     ["registers"]),
-       ["1 1 1 bf16: expected 'registers' to be 168, but got 1",
-        "expected rows of shipped kernels, but got one for 1 1 1 f16"])
+       ["1 1 1 1 bf16: expected 'registers' to be 168, but got 1",
+        "expected rows of shipped kernels, but got one for 1 1 1 1 f16"])
 expect(report.check([], [ROW], []), ["expected a row for 1 1 1 1, but got none"])

@@ -49,9 +49,9 @@ expect(report.describe_code("        /*0000*/                   EXIT ;\n"), {
 ROW = dict.fromkeys(report.COLUMNS, "1")
 both = report.parse_rows(report.format_rows([{**ROW, "type": "bf16, f16"}]))
 expect(report.check(both, [{**ROW, "type": "bf16"}, {**ROW, "type": "f16"}],
-                    report.COLUMNS[4:]), [])
+                    report.COLUMNS[5:]), [])
 expect(report.check(both, [{**ROW, "type": "bf16", "registers": "168"}],
                     ["registers"]),
        ["1 1 1 1 bf16: expected 'registers' to be 168, but got 1",
         "expected rows of shipped kernels, but got one for 1 1 1 1 f16"])
-expect(report.check([], [ROW], []), ["expected a row for 1 1 1 1, but got none"])
+expect(report.check([], [ROW], []), ["expected a row for 1 1 1 1 1, but got none"])

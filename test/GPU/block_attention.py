@@ -11,35 +11,20 @@ Every test prints one line, the last line counts them. Without torch or a GPU
 everything is skipped, loudly, and the exit status is 0.
 """
 
-import argparse
 import itertools
 import math
-import os
 import sys
-import traceback
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-sys.path.insert(0, os.path.join(HERE, "../../lib/Bindings/Python"))
+from harness import MISSING, NAN, expect_refusal, main, test
 
-try:
+if not MISSING:
     import torch
 
     import jfa
-    from reference import DEVICE, LENGTHS, NAN, Problem, max_abs, references
-    MISSING = None if torch.cuda.is_available() else "no GPU"
-except ImportError as error:
-    MISSING = str(error)
+    from reference import DEVICE, LENGTHS, Problem, max_abs, references
 
 BLOCK = 64
 NAMES = ("dq", "dk", "dv")
-TESTS = []
-
-
-def test(function):
-    """Registers a generator of (name, check) pairs."""
-    TESTS.append(function)
-    return function
 
 
 # ===--- Helpers ---------------------------------------------------------=== #
@@ -218,21 +203,6 @@ def variants():
                                         (torch.bfloat16, torch.float16)):
         yield (f"D{dim} {str(dtype).split('.')[1]}",
                dict(head_dim=dim, dtype=dtype))
-
-
-def expect_refusal(action, argument, outputs=()):
-    for x in outputs:
-        x.fill_(NAN)
-    try:
-        action()
-    except jfa.JFAError as refusal:
-        assert refusal.argument == argument, \
-            f"refused '{refusal.argument}' and not '{argument}': {refusal}"
-        torch.cuda.synchronize()
-        for x in outputs:
-            assert torch.isnan(x).all(), "an output was touched"
-        return str(refusal)
-    raise AssertionError(f"expected '{argument}' to be refused")
 
 
 # ===--- Numbers ---------------------------------------------------------=== #
@@ -498,6 +468,7 @@ def refusals():
     for name in "qkvo":
         yield (f"refuses misaligned {name}",
                lambda n=name: at_execution(n, misalign(n)))
+
     def rotary():
         p = make_problem(lengths, 4)
         return expect_refusal(
@@ -510,49 +481,5 @@ def refusals():
                                                             short)
 
 
-# ===--- Running ---------------------------------------------------------=== #
-
-
-def run_all(options):
-    passed = failed = 0
-    for function in TESTS:
-        for name, body in function():
-            if options.filter and options.filter not in name:
-                continue
-            try:
-                note = body() or ""
-                passed += 1
-                print(f"PASS {name} {note}", flush=True)
-            except Exception as error:  # a test that fails must not end the run
-                failed += 1
-                print(f"FAIL {name}: {type(error).__name__}: {error}",
-                      flush=True)
-                if not isinstance(error, AssertionError):
-                    traceback.print_exc()
-                # After an error of the GPU nothing works any more.
-                if "CUDA error" in str(error) or "driver" in str(error):
-                    print("ABORTED: the GPU's context is lost")
-                    return passed, failed
-    return passed, failed
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kernels", help="a bundle to use first")
-    parser.add_argument("--filter", help="only tests whose name has this")
-    options = parser.parse_args()
-    if MISSING:
-        print(f"SKIPPED: block attention was not tested: {MISSING}")
-        print("0 passed, 0 failed, all skipped")
-        return 0
-    # References are in fp32, not in its shortened form.
-    torch.backends.cuda.matmul.allow_tf32 = False
-    if options.kernels:
-        jfa.load_kernels(options.kernels)
-    passed, failed = run_all(options)
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("block attention", __doc__))

@@ -179,8 +179,8 @@ class Problem:
 
 
 class Plan:
-    """What the plans of the forward and of the backward share. A subclass says
-    how the C interface calls its functions, `jfaAttention<kind>...`."""
+    """What all plans share. A subclass says how the C interface calls its
+    functions, `jfa<kind>...`."""
 
     kind = ""
 
@@ -190,7 +190,7 @@ class Plan:
                    C.byref(self._plan))
 
     def _call(self, name, *arguments):
-        _library.call(f"jfaAttention{self.kind}{name}", *arguments)
+        _library.call(f"jfa{self.kind}{name}", *arguments)
 
     def __del__(self):
         if getattr(self, "_plan", None):

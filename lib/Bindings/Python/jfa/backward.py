@@ -26,7 +26,7 @@ class AttentionBackwardPlan(Plan):
     each.
     """
 
-    kind = "Backward"
+    kind = "AttentionBackward"
 
     def __init__(self, q, k, v, q_offsets=None, k_offsets=None, *,
                  causal=False, scale=None, deterministic=False, o=None,

@@ -11,16 +11,14 @@ import ctypes as C
 import torch
 
 from . import _library
-from ._tensors import (ELEMENT_TYPES, JAGGED, check_tensor, get_strides,
+from ._tensors import (ELEMENT_TYPES, JAGGED, Plan, check_tensor, get_strides,
                        refuse)
 
 ROTARY = {None: 0, "qk": 1, "qkv": 2}
 
 
-class _BlockPlan:
-    """What both plans share. `direction` is part of the C interface's names."""
-
-    direction = None
+class _BlockPlan(Plan):
+    """What both plans share."""
 
     def _describe(self, q, k, v, offsets, scale):
         """The forward's description; `self._host_offsets` keeps its array."""
@@ -33,7 +31,6 @@ class _BlockPlan:
             refuse("scale", "to be positive, but got 0")
         self.dtype = q.dtype
         self.shape = list(q.shape)
-        self._plan = C.c_void_p()
         self._strides = {}
         d = _library.BlockAttentionForwardDescription()
         d.struct_size = C.sizeof(d)
@@ -59,16 +56,8 @@ class _BlockPlan:
             self._strides[name] = tensor.stride()
 
     def _create(self, description):
-        self._call("PlanCreate", C.byref(description), self.device.index,
-                   C.byref(self._plan))
+        super()._create(description)
         self.workspace = self.make_workspace()
-
-    def _call(self, name, *arguments):
-        _library.call(f"jfaBlockAttention{self.direction}{name}", *arguments)
-
-    def __del__(self):
-        if getattr(self, "_plan", None):
-            self._call("PlanDestroy", self._plan)
 
     def _host(self, offsets):
         """A copy on the host."""
@@ -91,20 +80,6 @@ class _BlockPlan:
         self._call("PlanGetFacts", self._plan, C.byref(facts))
         return facts.to_dict()
 
-    def workspace_bytes(self):
-        size = C.c_size_t()
-        self._call("PlanGetWorkspaceSize", self._plan, C.byref(size))
-        return size.value
-
-    def make_workspace(self):
-        """A new workspace, filled on the current stream."""
-        size = self.workspace_bytes()
-        workspace = torch.empty(size, dtype=torch.uint8, device=self.device)
-        stream = torch.cuda.current_stream(self.device).cuda_stream
-        self._call("PlanInitializeWorkspace", self._plan, workspace.data_ptr(),
-                   size, stream)
-        return workspace
-
     def _bind(self, buffers, tensors, workspace):
         """Checks tensors `[T, H, D]` against the plan; the result launches."""
         buffers.struct_size = C.sizeof(buffers)
@@ -117,16 +92,8 @@ class _BlockPlan:
                         f"got {list(tensor.stride())}")
             setattr(buffers, name, tensor.data_ptr())
         workspace = self.workspace if workspace is None else workspace
-        size = workspace.numel() * workspace.element_size()
         # The tensors live as long as the function that uses their addresses.
-        keep = (tensors, workspace)
-
-        def launch():
-            stream = torch.cuda.current_stream(self.device).cuda_stream
-            self._call("Execute", self._plan, C.byref(buffers),
-                       keep[-1].data_ptr(), size, stream)
-
-        return launch
+        return self._launcher(buffers, workspace, (tensors, workspace))
 
 
 class BlockAttentionForwardPlan(_BlockPlan):
@@ -138,7 +105,7 @@ class BlockAttentionForwardPlan(_BlockPlan):
     strides of the output.
     """
 
-    direction = "Forward"
+    kind = "BlockAttentionForward"
 
     def __init__(self, q, k, v, offsets, *, scale=None, o=None):
         description = self._describe(q, k, v, offsets, scale)
@@ -169,7 +136,7 @@ class BlockAttentionBackwardPlan(_BlockPlan):
     (docs/Attention.md), and the gradients are those of the ones before.
     """
 
-    direction = "Backward"
+    kind = "BlockAttentionBackward"
 
     def __init__(self, q, k, v, offsets, *, scale=None, dout=None, rotary=None):
         if rotary not in ROTARY:

@@ -29,7 +29,7 @@ class AttentionForwardPlan(Plan):
     `work_order` other than 0 is for measurements: a jfaWorkOrder.
     """
 
-    kind = "Forward"
+    kind = "AttentionForward"
 
     def __init__(self, q, k, v, q_offsets=None, k_offsets=None, *,
                  causal=False, scale=None, o=None, work_order=0):

@@ -179,3 +179,28 @@ TEST(EmbeddedKernels, LengthsThatKernelsSuit) {
   EXPECT_EQ((Sequences{7, nullptr, nullptr, 4, 5}.findLongest()), 5);
   EXPECT_EQ((Sequences{0, q, k, 0, 0}.findLongest()), 0);
 }
+
+TEST(EmbeddedKernels, ShortSequencesHaveTheirOwn) {
+  if (getEmbedded().empty()) {
+    GTEST_SKIP() << "the library was built without kernels";
+  }
+  // The library's own registry is not exported; this is the bundle it embeds.
+  KernelRegistry registry;
+  Status status = registry.addFile(JFA_TEST_FORWARD_BUNDLE);
+  ASSERT_FALSE(status.failed()) << status.message;
+  const Gpu gpu = {0, nullptr, 132, 9, 0, 1};
+  const KernelParameters parameters = {{"HEAD_DIM", "128"},
+                                       {"ELEMENT", "bf16"},
+                                       {"CAUSAL", "false"},
+                                       {"JAGGED", "true"},
+                                       {"BROADCAST_QUERY", "false"}};
+  auto getLimit = [&](int64_t longest) {
+    Kernel *kernel =
+        findKernel(registry, gpu, "attention_fwd", parameters, longest);
+    return kernel ? kernel->getManifest().getInteger("MAX_LENGTH", -1) : -2;
+  };
+  EXPECT_EQ(getLimit(1), 64);
+  EXPECT_EQ(getLimit(64), 64);
+  EXPECT_EQ(getLimit(65), 0);
+  EXPECT_EQ(getLimit(100000), 0);
+}

@@ -56,6 +56,8 @@ def read_bundle(path):
 class Instruction:
     name: str
     text: str
+    # The task that it is from, where that is known.
+    role: str = ""
 
 
 def read_code(text):
@@ -71,14 +73,18 @@ def read_code(text):
     return code, labels
 
 
-def find_main_loop(code, labels):
-    """The innermost loop with the most products, the first of several."""
+def is_product(instruction):
+    return instruction.name.split(".")[0] in PRODUCTS
+
+
+def find_main_loop(code, labels, does_work=is_product):
+    """The innermost loop with most of the work, the first of several."""
     loops = []
     for end, instruction in enumerate(code):
         target = re.search(r"BRA.*`\((\.L_\w+)\)", instruction.text)
         if target and labels.get(target[1], end + 1) <= end:
             begin = labels[target[1]]
-            count = count_products(code[begin:end + 1])
+            count = sum(map(does_work, code[begin:end + 1]))
             if count:
                 loops.append((begin, end, count))
     # What a wait does in vain is moved past the end and branches back into a loop;
@@ -94,7 +100,7 @@ def find_main_loop(code, labels):
 
 
 def count_products(code):
-    return sum(i.name.split(".")[0] in PRODUCTS for i in code)
+    return sum(map(is_product, code))
 
 
 def describe_code(text):

@@ -73,8 +73,8 @@ JFA_EXPORTED jfaStatus jfaGetDeviceCount(int32_t *count, jfaError *error);
  *===----------------------------------------------------------------------===*/
 
 /** Adds the kernels of a bundle that jfa-opt wrote. They take precedence over
- *  the embedded ones and over those loaded before. Plans keep the kernel they
- *  were made with. */
+ *  the embedded ones and over those loaded before; of those of one bundle that
+ *  suit, the first is taken. Plans keep the kernel they were made with. */
 JFA_EXPORTED jfaStatus jfaLoadKernels(const char *path, jfaError *error);
 
 /** What is known of a compiled kernel. Set `struct_size` before a call. */
@@ -103,8 +103,8 @@ typedef struct jfaKernelFacts {
   int64_t num_items;
 } jfaKernelFacts;
 
-/** The number of kernels that are embedded or loaded, and one of them;
- *  a larger index has precedence. */
+/** The number of kernels that are embedded or loaded, and one of them: bundle
+ *  after bundle as they were added, each in its own order. */
 JFA_EXPORTED jfaStatus jfaKernelGetCount(int64_t *count, jfaError *error);
 JFA_EXPORTED jfaStatus jfaKernelGetFacts(int64_t index, jfaKernelFacts *facts,
                                          jfaError *error);

@@ -21,10 +21,9 @@ if not MISSING:
     import torch
 
     import jfa
-    from reference import DEVICE, LENGTHS, Problem, max_abs, references
-
-BLOCK = 64
-NAMES = ("dq", "dk", "dv")
+    from block_reference import (NAMES, compare, compare_gradients, gradients,
+                                 make_angles, make_dout, make_problem, turn)
+    from reference import DEVICE, LENGTHS
 
 
 # ===--- Helpers ---------------------------------------------------------=== #
@@ -44,18 +43,6 @@ def all_lengths():
     return with_empties([n for pair in LENGTHS for n in pair])
 
 
-def make_problem(lengths, heads=2, **options):
-    """Block attention as attention of a sequence per block, with the offsets of
-    the real sequences as `offsets`."""
-    blocks = [min(BLOCK, n - at) for n in lengths for at in range(0, n, BLOCK)]
-    p = Problem("jagged", blocks, blocks, (heads, heads), **options).make()
-    starts = [p.lead]
-    for n in lengths:
-        starts.append(starts[-1] + n)
-    p.offsets = torch.tensor(starts, dtype=torch.int32, device=DEVICE)
-    return p
-
-
 def make_plan(p, **overrides):
     t = dict(p.tensors, offsets=p.offsets)
     t.update(overrides)
@@ -72,21 +59,6 @@ def run(p, plan=None):
     return o
 
 
-def compare(p, o, sequences=None):
-    """Raises AssertionError unless `o` is right; returns error and bound."""
-    error = low_error = slack = 0.0
-    for rows, ref, low, _ in references(p, sequences):
-        got = o[rows].transpose(1, 2).float()
-        assert torch.isfinite(got).all(), "o has values that are not finite"
-        assert torch.isfinite(low).all(), "the bound itself is not finite"
-        error = max(error, max_abs(got - ref))
-        low_error = max(low_error, max_abs(low - ref))
-        slack = max(slack, max_abs(ref + 0.3 - 0.3 - ref))
-    bound = 2 * low_error + 2 * slack
-    assert error <= bound, f"o is off by {error:.3e}, allowed {bound:.3e}"
-    return error, bound
-
-
 def check(lengths, heads=2, sequences=None, **options):
     p = make_problem(lengths, heads, **options)
     o = run(p)
@@ -95,15 +67,6 @@ def check(lengths, heads=2, sequences=None, **options):
     outside[p.o_start[0]:p.o_start[-1]] = False
     assert torch.isnan(o[outside]).all(), "o was written outside"
     return f"error {error:.2e} of {bound:.2e}"
-
-
-def gradients(q, k, v, dout, scale, dtype):
-    """dq, dk and dv of `[..., n, D]` in `dtype` throughout, with no fusion."""
-    q, k, v, dout = (x.to(dtype) for x in (q, k, v, dout))
-    p = torch.softmax((q @ k.transpose(-1, -2)) * scale, -1)
-    dp = dout @ v.transpose(-1, -2)
-    ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
-    return ds @ k, ds.transpose(-1, -2) @ q, p.transpose(-1, -2) @ dout
 
 
 def run_backward(p, dout, plan=None, rotary=None, sincos=None):
@@ -117,73 +80,6 @@ def run_backward(p, dout, plan=None, rotary=None, sincos=None):
     plan.bind(t["q"], t["k"], t["v"], dout, *outputs, sincos=sincos)()
     torch.cuda.synchronize()
     return outputs
-
-
-def make_dout(p):
-    g = torch.Generator(device=DEVICE).manual_seed(p.seed + 1)
-    dout = torch.randn(p.tensors["q"].shape, device=DEVICE, generator=g)
-    dout = dout.to(p.dtype)
-    dout[:p.o_start[0]] = NAN
-    dout[p.o_start[-1]:] = NAN
-    return dout
-
-
-def turn(x, sincos, sign):
-    """Rotates pairs of `[..., H, n, D]` by the angles `[..., n, D]`, in their
-    type; forward with `sign` 1, back with -1."""
-    sine, cosine = sincos.to(x.dtype)[..., None, :, :].chunk(2, -1)
-    even, odd = x[..., 0::2], x[..., 1::2]
-    sine = sine * sign
-    return torch.stack((even * cosine - odd * sine, odd * cosine + even * sine),
-                       -1).flatten(-2)
-
-
-def make_angles(p):
-    """Sines and cosines of random angles."""
-    g = torch.Generator(device=DEVICE).manual_seed(p.seed + 2)
-    angles = torch.rand(p.q_rows, p.head_dim // 2, device=DEVICE, generator=g)
-    angles = angles * 2 * math.pi
-    sincos = torch.cat((angles.sin(), angles.cos()), -1).to(p.dtype)
-    sincos[:p.o_start[0]] = NAN
-    sincos[p.o_start[-1]:] = NAN
-    return sincos
-
-
-def compare_gradients(p, dout, got, blocks=None, sincos=None, rotated=0):
-    """Raises AssertionError unless dq, dk and dv are right; returns errors and
-    bounds. The first `rotated` of them are turned back."""
-    scale = p.scale or 1 / math.sqrt(p.head_dim)
-    worst = [[0.0] * 3 for _ in range(3)]
-    by_length = {}
-    for b in range(p.batch) if blocks is None else blocks:
-        by_length.setdefault(p.q_len[b], []).append(p.o_start[b])
-    for n, starts in by_length.items():
-        size = max(1, (1 << 26) // (n * p.heads[0] * p.head_dim))
-        for at in range(0, len(starts), size):
-            rows = torch.tensor(starts[at:at + size], device=DEVICE)[:, None]
-            rows = rows + torch.arange(n, device=DEVICE)
-            inputs = [x[rows].transpose(1, 2)
-                      for x in (*(p.tensors[n] for n in "qkv"), dout)]
-            ref = gradients(*inputs, scale, torch.float32)
-            low = gradients(*inputs, scale, p.dtype)
-            if rotated:
-                angles = sincos[rows]
-                ref, low = ([turn(x, angles, -1) if i < rotated else x
-                             for i, x in enumerate(xs)] for xs in (ref, low))
-            for i in range(3):
-                x = got[i][rows].transpose(1, 2).float()
-                assert torch.isfinite(x).all(), \
-                    f"{NAMES[i]} has values that are not finite"
-                for j, change in enumerate((x - ref[i], low[i].float() - ref[i],
-                                            ref[i] + 0.3 - 0.3 - ref[i])):
-                    worst[i][j] = max(worst[i][j], max_abs(change))
-    notes = []
-    for name, (error, low_error, slack) in zip(NAMES, worst):
-        bound = 2 * low_error + 2 * slack
-        assert error <= bound, \
-            f"{name} is off by {error:.3e}, allowed {bound:.3e}"
-        notes.append(f"{name} {error:.1e} of {bound:.1e}")
-    return ", ".join(notes)
 
 
 def check_backward(lengths, heads=2, blocks=None, **options):
@@ -242,21 +138,25 @@ def rotary():
         got = run_backward(p, dout, rotary=kind, sincos=sincos)
         note = compare_gradients(p, dout, got, None, sincos, rotated)
         used = slice(p.o_start[0], p.o_start[-1])
-        plain = run_backward(p, dout)
-        fused_error = unfused_error = 0.0
-        exact = compute_exact(p, dout, sincos, rotated)
-        for i in range(rotated):
-            angles = sincos[used]
-            after = turn(plain[i][used].transpose(0, 1), angles, -1)
-            wanted = exact[i][used]
-            fused_error += (got[i][used].float() - wanted).square().mean().item()
-            unfused_error += (after.transpose(0, 1).float()
-                              - wanted).square().mean().item()
-        ratio = math.sqrt(fused_error / unfused_error)
-        assert ratio < 1, f"{ratio:.2f} of the error of turning back afterwards"
-        return f"{ratio:.2f} of the unfused error; {note}"
+        exact = compute(p, dout, sincos, rotated, torch.float32)
+        # The same kernel without the rotation, and torch without any kernel.
+        afterwards = [turn(x[used].transpose(0, 1), sincos[used], -1)
+                      .transpose(0, 1) for x in run_backward(p, dout)[:rotated]]
+        unfused = compute(p, dout, sincos, rotated, p.dtype)
 
-    def compute_exact(p, dout, sincos, rotated):
+        def error(xs):
+            return math.sqrt(sum((x.float() - wanted[used]).square().mean().item()
+                                 for x, wanted in zip(xs, exact[:rotated])))
+
+        fused_error = error([x[used] for x in got])
+        to_kernel = fused_error / error(afterwards)
+        to_torch = fused_error / error([x[used] for x in unfused])
+        assert to_kernel < 1, f"{to_kernel:.2f} of the error of turning back after"
+        assert to_torch <= 0.5, f"{to_torch:.2f} of the error of torch"
+        return (f"{to_kernel:.2f} of the error of turning back after, "
+                f"{to_torch:.2f} of torch's; {note}")
+
+    def compute(p, dout, sincos, rotated, dtype):
         result = [torch.zeros(dout.shape, device=DEVICE) for _ in range(3)]
         by_length = {}
         for b in range(p.batch):
@@ -266,10 +166,10 @@ def rotary():
             rows = rows + torch.arange(n, device=DEVICE)
             inputs = [x[rows].transpose(1, 2)
                       for x in (*(p.tensors[x] for x in "qkv"), dout)]
-            ref = gradients(*inputs, p.head_dim**-0.5, torch.float32)
-            for i in range(3):
-                x = turn(ref[i], sincos[rows], -1) if i < rotated else ref[i]
-                result[i][rows] = x.transpose(1, 2)
+            found = gradients(*inputs, p.head_dim**-0.5, dtype)
+            for i, x in enumerate(found):
+                x = turn(x, sincos[rows], -1) if i < rotated else x
+                result[i][rows] = x.transpose(1, 2).float()
         return result
 
     for kind, rotated in (("qk", 2), ("qkv", 3)):
@@ -295,6 +195,34 @@ def autograd():
             assert torch.equal(t[name].grad, x), f"the gradient of {name}"
 
     yield "autograd", body
+
+    def with_rotary(kind, rotated, function):
+        p = make_problem(all_lengths(), 2, lead=3, tail=130)
+        used = slice(p.o_start[0], p.o_start[-1])
+        dout, sincos = make_dout(p), make_angles(p) if kind else None
+        t = {n: x.clone().requires_grad_() for n, x in p.tensors.items()}
+        o = function(t["q"], t["k"], t["v"], p.offsets, rotary=kind,
+                     sincos=sincos)
+        o.backward(dout)
+        for i, n in enumerate("qkv"):
+            if i < rotated:
+                x = p.tensors[n].float().transpose(0, 1)
+                x = turn(x, sincos.float(), 1).transpose(0, 1)
+                p.tensors[n] = x.to(p.dtype).contiguous()
+        want = run_backward(p, dout, rotary=kind, sincos=sincos)
+        assert torch.equal(o[used], run(p)[used]), "o"
+        for name, x in zip("qkv", want):
+            got = t[name].grad
+            assert torch.equal(got[used], x[used]), f"the gradient of {name}"
+            assert (got[:used.start] == 0).all() and \
+                (got[used.stop:] == 0).all(), f"rows of no sequence of {name}"
+
+    compiled = torch.compile(jfa.block_attention, fullgraph=True)
+    for kind, rotated in ((None, 0), ("qk", 2), ("qkv", 3)):
+        for name, function in (("autograd", jfa.block_attention),
+                               ("torch.compile", compiled)):
+            yield (f"{name} rotary {kind}", lambda k=kind, r=rotated, f=function:
+                   with_rotary(k, r, f))
 
 
 @test
@@ -476,7 +404,15 @@ def refusals():
                 *(p.tensors[n] for n in "qkv"), p.offsets, rotary="kv"),
             "rotary")
 
+    def angles_for_nothing():
+        p = make_problem(lengths, 4)
+        return expect_refusal(
+            lambda: jfa.block_attention(*(p.tensors[n] for n in "qkv"),
+                                        p.offsets, sincos=make_angles(p)),
+            "sincos")
+
     yield "refuses a rotation of k and v only", rotary
+    yield "refuses angles that nothing is rotated by", angles_for_nothing
     yield "refuses a small workspace", lambda: at_execution("workspace_bytes",
                                                             short)
 

@@ -15,6 +15,9 @@ DTYPE = torch.bfloat16
 class Inputs:
     """Tensors of a shape, packed as [rows, heads, D]."""
 
+    # That a call has to move: q, k, v and o.
+    tensors_moved = 4
+
     def __init__(self, shape):
         g = torch.Generator(device=DEVICE).manual_seed(0)
 
@@ -29,6 +32,11 @@ class Inputs:
         self.v = make(sum(shape.k_len))
         self.q_offsets = self.offsets(shape.q_len)
         self.k_offsets = self.offsets(shape.k_len)
+
+    @property
+    def bytes(self):
+        """What a call has to move, or None where memory does not bound it."""
+        return self.shape.count_bytes(self.tensors_moved)
 
     @staticmethod
     def offsets(lengths):

@@ -122,9 +122,9 @@ def cudnn_padded(inputs):
 
 def copy(inputs):
     """For block attention: a copy that moves as many bytes."""
-    if not inputs.shape.bytes:
+    if not inputs.bytes:
         raise Unsuitable
-    source = torch.empty(inputs.shape.bytes // 2, dtype=torch.uint8,
+    source = torch.empty(inputs.bytes // 2, dtype=torch.uint8,
                          device=inputs.q.device)
     target = torch.empty_like(source)
     return lambda: target.copy_(source), None

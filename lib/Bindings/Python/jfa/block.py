@@ -187,25 +187,3 @@ def block_attention_forward(q, k, v, offsets, *, scale=None):
     directly where one shape runs often. Rows of no sequence are not written.
     """
     return BlockAttentionForwardPlan(q, k, v, offsets, scale=scale)(q, k, v)
-
-
-class _BlockAttention(torch.autograd.Function):
-
-    @staticmethod
-    def forward(ctx, q, k, v, offsets, scale):
-        ctx.save_for_backward(q, k, v)
-        ctx.offsets, ctx.scale = offsets, scale
-        return BlockAttentionForwardPlan(q, k, v, offsets, scale=scale)(q, k, v)
-
-    @staticmethod
-    def backward(ctx, dout):
-        q, k, v = ctx.saved_tensors
-        dout = dout.contiguous()
-        plan = BlockAttentionBackwardPlan(q, k, v, ctx.offsets, scale=ctx.scale)
-        return (*plan(q, k, v, dout), None, None)
-
-
-def block_attention(q, k, v, offsets, *, scale=None):
-    """As block_attention_forward, with gradients for `q`, `k` and `v`. Rows of
-    no sequence have neither values nor gradients that mean anything."""
-    return _BlockAttention.apply(q, k, v, offsets, scale)

@@ -20,7 +20,6 @@
 !ring = !tlx.mbarrier<[STAGES]>
 !sums = tensor<128x64xf32, #tlx.dims<[128, 64], ELEMENT>>
 !rounded = tensor<128x64xbf16, #tlx.dims<[128, 64], ELEMENT>>
-!decode = (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i1) -> (i32, i32, i32, i32)
 
 // A work item: the sequence, first query row and head of a tile, and where the
 // sequence lies.
@@ -76,42 +75,32 @@ tlx.kernel @attention_bwd_post(
 
   tlx.async_tasks {
     tlx.async_task @load warps(1) {
-      // Each item is decoded while the one before it is taken.
-      %first:4 = func.call @decode(
-          %first_item, %items, %q_offsets, %q_length, %jagged) : !decode
-      %end:5 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%count = %c0, %head = %first#0, %row = %first#1, %start = %first#2,
-                    %length = %first#3) -> (i32, i32, i32, i32, i32) : i32 {
-        %next_item = arith.addi %item, %c1 : i32
-        %next_at:4 = func.call @decode(
-            %next_item, %items, %q_offsets, %q_length, %jagged) : !decode
+      %end = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0) -> (i32) : i32 {
+        %at:4 = func.call @decode(%item, %items, %q_offsets, %q_length, %jagged)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i1) -> (i32, i32, i32, i32)
         %next = scf.for %column = %c0 to %head_dim step %c64
             iter_args(%n = %count) -> (i32) : i32 {
           %slot, %phase = tlx.ring %n stages(STAGES) : i32
           %buffer = tlx.local_view %sums[%slot] : !acc_buffers -> !acc_buffer
           tlx.barrier_wait %empty[%slot], %phase producer : !ring
           tlx.barrier_expect_bytes %full[%slot], %buffer : !ring, !acc_buffer
-          tlx.async_descriptor_load %dq_acc[%row, %head, %column]
-              segment(%start, %length), %buffer signal %full[%slot]
+          tlx.async_descriptor_load %dq_acc[%at#1, %at#0, %column]
+              segment(%at#2, %at#3), %buffer signal %full[%slot]
               : !acc_tensor, !acc_buffer, !ring
           %n1 = arith.addi %n, %c1 : i32
           scf.yield %n1 : i32
         }
-        scf.yield %next, %next_at#0, %next_at#1, %next_at#2, %next_at#3
-            : i32, i32, i32, i32, i32
+        scf.yield %next : i32
       }
     }
 
     tlx.async_task @round warps(8) {
       %factor = tlx.splat %scale : f32 -> !sums
-      %first:4 = func.call @decode(
-          %first_item, %items, %q_offsets, %q_length, %jagged) : !decode
-      %end:5 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%count = %c0, %head = %first#0, %row = %first#1, %start = %first#2,
-                    %length = %first#3) -> (i32, i32, i32, i32, i32) : i32 {
-        %next_item = arith.addi %item, %c1 : i32
-        %next_at:4 = func.call @decode(
-            %next_item, %items, %q_offsets, %q_length, %jagged) : !decode
+      %end = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0) -> (i32) : i32 {
+        %at:4 = func.call @decode(%item, %items, %q_offsets, %q_length, %jagged)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i1) -> (i32, i32, i32, i32)
         %next = scf.for %column = %c0 to %head_dim step %c64
             iter_args(%n = %count) -> (i32) : i32 {
           %slot, %phase = tlx.ring %n stages(STAGES) : i32
@@ -126,13 +115,12 @@ tlx.kernel @attention_bwd_post(
           // The copy before the last has to have left the buffer.
           tlx.async_descriptor_store_wait pending(1)
           tlx.local_store %rounded, %out : !rounded, !dq_buffer
-          tlx.async_descriptor_store %dq[%row, %head, %column]
-              segment(%start, %length), %out : !dq_tensor, !dq_buffer
+          tlx.async_descriptor_store %dq[%at#1, %at#0, %column]
+              segment(%at#2, %at#3), %out : !dq_tensor, !dq_buffer
           %n1 = arith.addi %n, %c1 : i32
           scf.yield %n1 : i32
         }
-        scf.yield %next, %next_at#0, %next_at#1, %next_at#2, %next_at#3
-            : i32, i32, i32, i32, i32
+        scf.yield %next : i32
       }
       tlx.async_descriptor_store_wait pending(0)
     }

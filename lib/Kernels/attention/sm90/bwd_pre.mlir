@@ -23,7 +23,6 @@
 !ring = !tlx.mbarrier<[STAGES]>
 !values = tensor<128x?xbf16, #tlx.dims<[128, HEAD_DIM], ELEMENT>>
 !products = tensor<128x?xf32, #tlx.dims<[128, HEAD_DIM], ELEMENT>>
-!decode = (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i1) -> (i32, i32, i32, i32, i32, i32)
 
 // A work item: the sequence, first query row and head of a tile, where the sequence
 // lies in O and how long it is, and where its padded rows begin.
@@ -93,57 +92,46 @@ tlx.kernel @attention_bwd_pre(
 
   tlx.async_tasks {
     tlx.async_task @load warps(1) {
-      // Each item is decoded while the one before it is taken.
-      %first_at:6 = func.call @decode(
-          %first_item, %items, %q_offsets, %q_length, %has_offsets) : !decode
-      %end:5 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%n = %c0, %head = %first_at#1, %row = %first_at#2, %start = %first_at#3,
-                    %length = %first_at#4) -> (i32, i32, i32, i32, i32) : i32 {
-        %next_item = arith.addi %item, %c1 : i32
-        %next:6 = func.call @decode(
-            %next_item, %items, %q_offsets, %q_length, %has_offsets) : !decode
+      %end = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%n = %c0) -> (i32) : i32 {
+        %at:6 = func.call @decode(%item, %items, %q_offsets, %q_length, %has_offsets)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i1)
+            -> (i32, i32, i32, i32, i32, i32)
         %slot, %phase = tlx.ring %n stages(STAGES) : i32
         %o_tile = tlx.local_view %o_smem[%slot] : !o_buffers -> !o_buffer
         %do_tile = tlx.local_view %do_smem[%slot] : !o_buffers -> !o_buffer
         tlx.barrier_wait %empty[%slot], %phase producer : !ring
         tlx.barrier_expect_bytes %full[%slot], %o_tile, %do_tile
             : !ring, !o_buffer, !o_buffer
-        tlx.async_descriptor_load %o[%row, %head, %c0] segment(%start, %length),
+        tlx.async_descriptor_load %o[%at#2, %at#1, %c0] segment(%at#3, %at#4),
             %o_tile signal %full[%slot] : !o_tensor, !o_buffer, !ring
-        tlx.async_descriptor_load %do[%row, %head, %c0] segment(%start, %length),
+        tlx.async_descriptor_load %do[%at#2, %at#1, %c0] segment(%at#3, %at#4),
             %do_tile signal %full[%slot] : !o_tensor, !o_buffer, !ring
         %n1 = arith.addi %n, %c1 : i32
-        scf.yield %n1, %next#1, %next#2, %next#3, %next#4 : i32, i32, i32, i32, i32
+        scf.yield %n1 : i32
       }
     }
 
     tlx.async_task @clear warps(1) {
       %zero = arith.constant dense<0.0> : tensor<64x64xf32>
       tlx.local_store %zero, %zeros : tensor<64x64xf32>, !acc_buffer
-      %first_at:6 = func.call @decode(
-          %first_item, %items, %q_offsets, %q_length, %has_offsets) : !decode
-      %end:5 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%sequence = %first_at#0, %head = %first_at#1, %first_row = %first_at#2,
-                    %o_start = %first_at#3, %length = %first_at#4)
-          -> (i32, i32, i32, i32, i32) : i32 {
-        %next_item = arith.addi %item, %c1 : i32
-        %next:6 = func.call @decode(
-            %next_item, %items, %q_offsets, %q_length, %has_offsets) : !decode
-        %is_first = arith.cmpi eq, %sequence, %c0 : i32
+      scf.for %item = %first_item to %end_item step %c1 : i32 {
+        %at:6 = func.call @decode(%item, %items, %q_offsets, %q_length, %has_offsets)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i1)
+            -> (i32, i32, i32, i32, i32, i32)
+        %is_first = arith.cmpi eq, %at#0, %c0 : i32
         %owns_sums = arith.ori %own_queries, %is_first : i1
         scf.if %owns_sums {
-          %start = arith.select %broadcast_query, %c0, %o_start : i32
-          %row_end = arith.addi %first_row, %c128 : i32
-          %end = arith.minsi %row_end, %length : i32
-          scf.for %row = %first_row to %end step %c64 : i32 {
+          %start = arith.select %broadcast_query, %c0, %at#3 : i32
+          %row_end = arith.addi %at#2, %c128 : i32
+          %end = arith.minsi %row_end, %at#4 : i32
+          scf.for %row = %at#2 to %end step %c64 : i32 {
             scf.for %column = %c0 to %head_dim step %c64 : i32 {
-              tlx.async_descriptor_store %dq_acc[%row, %head, %column]
-                  segment(%start, %length), %zeros : !acc_tensor, !acc_buffer
+              tlx.async_descriptor_store %dq_acc[%row, %at#1, %column]
+                  segment(%start, %at#4), %zeros : !acc_tensor, !acc_buffer
             }
           }
         }
-        scf.yield %next#0, %next#1, %next#2, %next#3, %next#4
-            : i32, i32, i32, i32, i32
       }
       tlx.async_descriptor_store_wait pending(0)
     }
@@ -154,24 +142,20 @@ tlx.kernel @attention_bwd_pre(
       %log2e = arith.constant dense<1.44269504> : tensor<128xf32>
       %row_in_tile = tlx.iota dim 0 : tensor<128xi32>
       %row_in_tile_64 = arith.extui %row_in_tile : tensor<128xi32> to tensor<128xi64>
-      %first_at:6 = func.call @decode(
-          %first_item, %items, %q_offsets, %q_length, %has_offsets) : !decode
-      %end:6 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%n = %c0, %head = %first_at#1, %row = %first_at#2, %start = %first_at#3,
-                    %length = %first_at#4, %padded_start = %first_at#5)
-          -> (i32, i32, i32, i32, i32, i32) : i32 {
-        %next_item = arith.addi %item, %c1 : i32
-        %next:6 = func.call @decode(
-            %next_item, %items, %q_offsets, %q_length, %has_offsets) : !decode
+      %end = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%n = %c0) -> (i32) : i32 {
+        %at:6 = func.call @decode(%item, %items, %q_offsets, %q_length, %has_offsets)
+            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i1)
+            -> (i32, i32, i32, i32, i32, i32)
         // LSE is on its way while the tile is.
-        %head_64 = arith.extui %head : i32 to i64
+        %head_64 = arith.extui %at#1 : i32 to i64
         %head_begin = arith.muli %head_64, %lse_stride : i64
-        %first = arith.addi %start, %row : i32
+        %first = arith.addi %at#3, %at#2 : i32
         %first_64 = arith.extui %first : i32 to i64
         %lse_begin = arith.addi %head_begin, %first_64 : i64
         %lse_begins = tlx.splat %lse_begin : i64 -> tensor<128xi64>
         %lse_index = arith.addi %lse_begins, %row_in_tile_64 : tensor<128xi64>
-        %left = arith.subi %length, %row : i32
+        %left = arith.subi %at#4, %at#2 : i32
         %rows_left = tlx.splat %left : i32 -> tensor<128xi32>
         %exists = arith.cmpi slt, %row_in_tile, %rows_left : tensor<128xi32>
         %lse_rows = tlx.global_load %lse[%lse_index] mask %exists other %minus_infinity
@@ -195,7 +179,7 @@ tlx.kernel @attention_bwd_pre(
         %lse_out = arith.select %sees_none, %infinity, %lse_2
             : tensor<128xi1>, tensor<128xf32>
         %rows_begin = arith.muli %head_64, %rows_stride : i64
-        %padded = arith.addi %padded_start, %row : i32
+        %padded = arith.addi %at#5, %at#2 : i32
         %padded_64 = arith.extui %padded : i32 to i64
         %out_begin = arith.addi %rows_begin, %padded_64 : i64
         %out_begins = tlx.splat %out_begin : i64 -> tensor<128xi64>
@@ -205,8 +189,7 @@ tlx.kernel @attention_bwd_pre(
         tlx.global_store %lse_out, %lse_log2[%out_index]
             : tensor<128xf32>, !tlx.ptr<f32>, tensor<128xi64>
         %n1 = arith.addi %n, %c1 : i32
-        scf.yield %n1, %next#1, %next#2, %next#3, %next#4, %next#5
-            : i32, i32, i32, i32, i32, i32
+        scf.yield %n1 : i32
       }
     }
   }

@@ -10,7 +10,7 @@
 // the number of blocks. All items of a CTA have the same head.
 //
 //   role      warps  does
-//   @load     1      starts every copy: Q, then K[0], V[0], dO with LSE and delta, K[1], …
+//   @load     1      starts every copy: Q, then K[0], dO with LSE and delta, V[0], K[1], …
 //   @compute  2 x 4  each replica owns 64 queries in S, dP and dQ, and 64 keys in dV
 //                    and dK
 //
@@ -166,13 +166,6 @@ tlx.kernel @attention_bwd_query(
           tlx.async_descriptor_load %k[%row, %at#0, %c0] segment(%at#3, %at#4),
               %k_tile signal %k_full[%slot] : !q_tensor, !tile, !ring
 
-          %v_slot, %v_phase = tlx.ring %n stages(1) : i32
-          tlx.barrier_wait %v_empty, %v_phase producer : !one
-          tlx.barrier_expect_bytes %v_full, %v_smem : !one, !tile
-          tlx.async_descriptor_load %v[%row, %at#0, %c0] segment(%at#3, %at#4),
-              %v_smem signal %v_full : !q_tensor, !tile, !one
-
-          // The run before holds its gradients longer than its last values.
           %is_first = arith.cmpi eq, %j, %c0 : i32
           scf.if %is_first {
             %run_slot, %run_phase = tlx.ring %run stages(1) : i32
@@ -196,6 +189,11 @@ tlx.kernel @attention_bwd_query(
                 : !rows_tensor, !rows_buffer, !one
           }
 
+          %v_slot, %v_phase = tlx.ring %n stages(1) : i32
+          tlx.barrier_wait %v_empty, %v_phase producer : !one
+          tlx.barrier_expect_bytes %v_full, %v_smem : !one, !tile
+          tlx.async_descriptor_load %v[%row, %at#0, %c0] segment(%at#3, %at#4),
+              %v_smem signal %v_full : !q_tensor, !tile, !one
           %n1 = arith.addi %n, %c1 : i32
           scf.yield %n1 : i32
         }

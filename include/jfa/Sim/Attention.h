@@ -130,7 +130,7 @@ public:
   int64_t numSequences = 0, numItems = 0;
 
 private:
-  std::string checkProgram(const Program &program);
+  std::string checkProgram();
   void makeStarts();
   void makeTensor(size_t place, ElementKind kind, const Shape &shape);
   void makeTensors();
@@ -141,6 +141,7 @@ private:
   void makeSinCos();
   bool lookUp(const std::string &name, Value &value) const;
 
+  const Program *program = nullptr;
   std::vector<GlobalArray> *arrays = nullptr;
 };
 

@@ -58,10 +58,10 @@ static std::vector<std::string> getNames(const std::string &entry,
     return {"HEAD_DIM", "ELEMENT", "CAUSAL"};
   }
   if (entry == "block_attention_fwd") {
-    return {"HEAD_DIM", "ELEMENT"};
+    return {"HEAD_DIM", "ELEMENT", "ROTARY"};
   }
   if (entry == "block_attention_bwd") {
-    return {"HEAD_DIM", "ELEMENT", "ROTARY"};
+    return {"HEAD_DIM", "ELEMENT", "ROTARY", "ROTATE_INPUTS"};
   }
   if (entry == "attention_bwd_post") {
     return {"HEAD_DIM", "ELEMENT", "JAGGED"};
@@ -74,7 +74,7 @@ static std::vector<std::string> getNames(const std::string &entry,
 }
 
 /// The kernels that an entry has to have: every combination, but that shared
-/// queries are jagged.
+/// queries are jagged, and that no inputs are rotated where nothing is.
 static std::vector<std::string> getProblems(const std::string &entry,
                                             const std::string &arch) {
   std::vector<std::string> problems = {arch + " " + entry};
@@ -99,6 +99,10 @@ static std::vector<std::string> getProblems(const std::string &entry,
             problem.find(" HEAD_DIM=128") != std::string::npos && !isDense &&
             problem.find(" BROADCAST_QUERY=true") == std::string::npos &&
             problem.find(" CAUSAL=true") == std::string::npos;
+        bool isRotated = problem.find(" ROTARY=0") == std::string::npos;
+        if (name == "ROTATE_INPUTS" && value == "true" && !isRotated) {
+          continue;
+        }
         if (name == "MAX_LENGTH"
                 ? value == "0" || hasShort
                 : name != "BROADCAST_QUERY" || value == "false" || !isDense) {
@@ -156,7 +160,7 @@ TEST(EmbeddedKernels, LowerLimitsOfLengthComeFirst) {
   for (const jfaKernelFacts &facts : getEmbedded()) {
     std::string key = std::string(facts.arch) + " " + facts.entry;
     for (const char *name : {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED",
-                             "BROADCAST_QUERY", "ROTARY"}) {
+                             "BROADCAST_QUERY", "ROTARY", "ROTATE_INPUTS"}) {
       key += " " + getParameter(facts, name);
     }
     std::string text = getParameter(facts, "MAX_LENGTH");

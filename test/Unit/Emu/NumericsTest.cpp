@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Emu/Approximation.h"
 #include "Emu/Numerics.h"
+#include "Emu/Approximation.h"
 #include "jfa/Emu/TensorMap.h"
 
 #include "gtest/gtest.h"

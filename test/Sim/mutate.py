@@ -8,8 +8,8 @@
 """Breaks a kernel's protocol in one place at a time and prints a kill matrix.
 
 A mutant is killed if jfa-sim reports a violation, computes wrong values, or if
-the dialect refuses it. It is equivalent if it is lowered to the same as the
-original, or if mutation_problems.py says why. Survivors are listed with their
+the dialect refuses it. It is equivalent if binding its parameters or lowering it
+gives the same as the original, or if mutation_problems.py says why. Survivors are listed with their
 line, and make the exit code 1; so does a mutant that is listed there and killed.
 
     mutate.py KERNEL...                 for the problems of mutation_problems.py
@@ -185,6 +185,23 @@ def keep_bindings(lines, arguments):
     return kept
 
 
+def specialize(options, lines, path, arguments):
+    """The kernel that is left once its parameters are bound, without buffers and
+    barriers that nothing uses."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+    text = subprocess.run(
+        [options.jfa_opt, path, f"--arch={options.arch}", "--emit=tlx", "-o",
+         "-"] + keep_bindings(lines, arguments), capture_output=True, text=True,
+        check=True).stdout
+    allocs = re.findall(
+        r"^ *(%\w+) = tlx\.(?:local_alloc|alloc_barriers) .*\n", text, re.M)
+    for name in allocs:
+        if len(re.findall(rf"{name}\b", text)) == 1:
+            text = re.sub(rf"^ *{name} = .*\n", "", text, flags=re.M)
+    return text
+
+
 def lower(options, lines, path, arguments):
     """What the kernel is lowered to; nothing if it is refused."""
     with open(path, "w", encoding="utf-8") as file:
@@ -194,6 +211,14 @@ def lower(options, lines, path, arguments):
          "--verify-protocol=off", "-o", "-"] + keep_bindings(lines, arguments),
         capture_output=True, text=True, check=False)
     return result.stdout if result.returncode == 0 else None
+
+
+def is_same(options, lines, mutant, path, arguments):
+    """Whether two kernels are the same once parameters are bound, or lowered."""
+    return any(
+        reduce(options, lines, path, arguments) ==
+        reduce(options, mutant, path, arguments) is not None
+        for reduce in (specialize, lower))
 
 
 def judge(options, lines, path, arguments):
@@ -228,7 +253,6 @@ def judge_all(options, kernel, problem, arguments, folder):
     if verdict := judge(options, lines, path, arguments):
         print(f"{kernel}: {problem}: the kernel itself does not pass: {verdict}")
         return None, []
-    original = lower(options, lines, path, arguments)
     matrix, survivors = collections.defaultdict(collections.Counter), []
     for name, line, mutant, more in make_mutants(lines):
         verdict = judge(options, mutant, path, arguments + more)
@@ -238,7 +262,7 @@ def judge_all(options, kernel, problem, arguments, folder):
             survivors.append(f"killed, but held for equivalent in {kernel} with "
                              f"{problem}: {name}: {text}")
         same = not verdict and not more and \
-            lower(options, mutant, path, arguments) == original is not None
+            is_same(options, lines, mutant, path, arguments)
         if same or (why and not verdict):
             verdict = EQUIVALENT
         matrix[name][verdict or "survives"] += 1

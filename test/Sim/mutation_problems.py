@@ -54,20 +54,25 @@ PROBLEMS = {
     "/block_attention/sm90/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
         "D128": f"-D HEAD_DIM=128 {_BLOCKS}",
+        "D64, rotated": f"-D HEAD_DIM=64 -D ROTARY=2 {_BLOCKS}",
     },
     "/block_attention/sm90/bwd.mlir": {
-        "D64, no angles": f"-D HEAD_DIM=64 -D STAGES=4 {_BLOCKS}",
-        "D64, angles": f"-D HEAD_DIM=64 -D STAGES=4 -D ROTARY=1 {_BLOCKS}",
-        "D128, angles of pairs": "-D HEAD_DIM=128 -D STAGES=2 -D ROTARY=2 "
-                                 f"{_BLOCKS}",
+        "D64": f"-D HEAD_DIM=64 -D STAGES=4 {_BLOCKS}",
+        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=1 -D ROTATE_INPUTS=true "
+                        f"{_BLOCKS}",
+        "D128, rotated": f"-D HEAD_DIM=128 -D STAGES=2 -D ROTARY=2 {_BLOCKS}",
+    },
+    "/block_attention/sm100/fwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
+    },
+    "/block_attention/sm100/bwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
     },
     "/attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_FORWARD}",
     },
 }
 
-
-_NO_ANGLES = "without ROTARY nobody uses what is for angles"
 
 # Mutants that are the same protocol, though they are lowered to other code: the
 # kernel, what its problems begin with, the mutation, the line, and why.
@@ -79,23 +84,6 @@ EQUIVALENT = [
     ("/attention/sm90/bwd_query.mlir", "", "drop a fence",
      "tlx.local_store %p_16, %p_rows : !weights, !p_rows",
      "the fence after dS comes before the named barrier that tells of both"),
-] + [
-    ("/block_attention/sm90/bwd.mlir", "D64, no angles", mutation, line,
-     _NO_ANGLES)
-    for mutation, lines in {
-        "raise a count": [
-            "%angles_full = tlx.alloc_barriers arrivals(1) : !angle_slots",
-            "%angles_empty = tlx.alloc_barriers arrivals(REPLICAS) : !angle_slots",
-        ],
-        "lower a count": [
-            "%angles_empty = tlx.alloc_barriers arrivals(REPLICAS) : !angle_slots",
-        ],
-        "alias live buffers": [
-            "%sums_smem = tlx.local_alloc : !sums_buffers",
-            "%sines_smem = tlx.local_alloc : !angles_ring",
-            "%cosines_smem = tlx.local_alloc : !angles_ring",
-        ],
-    }.items() for line in lines
 ]
 
 

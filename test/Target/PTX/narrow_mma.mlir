@@ -6,10 +6,10 @@
 // CHECK:         cp.async.bulk.tensor.
 // CHECK:         wgmma.fence.sync.aligned;
 // CHECK:         setp.ne.b32 keep, 0, 0;
-// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e5m2 {{{[^}]+}}}, %rd{{[0-9]+}}, %rd{{[0-9]+}}, keep, 1, 1;
-// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e5m2 {{{[^}]+}}}, %rd{{[0-9]+}}, %rd{{[0-9]+}}, all, 1, 1;
+// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e5m2 {{{[^}]+}}}, {{[^,]+}}, {{[^,]+}}, keep, 1, 1;
+// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e5m2 {{{[^}]+}}}, {{[^,]+}}, {{[^,]+}}, all, 1, 1;
 // CHECK-COUNT-5: wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e5m2
-// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e5m2 {{{[^}]+}}}, %rd{{[0-9]+}}, %rd{{[0-9]+}}, all, 1, 1; }
+// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n32k32.f32.e4m3.e5m2 {{{[^}]+}}}, {{[^,]+}}, {{[^,]+}}, all, 1, 1; }
 // CHECK-NOT:     wgmma.mma_async
 // CHECK:         wgmma.commit_group.sync.aligned;
 // CHECK:         wgmma.wait_group.sync.aligned 0;

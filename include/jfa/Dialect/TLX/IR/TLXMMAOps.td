@@ -34,17 +34,21 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Start the product of two matrices";
   let description = [{
-    `A[M, K] * B[K, N] (+ C[M, N])`, one `wgmma.mma_async` for each 16 (of 16-bit
-    elements) of K and 64 of M (PTX ISA 9.7.15.5). A is a buffer or a tile, B a
+    `A[M, K] * B[K, N] (+ C[M, N])`, one `wgmma.mma_async` for each 32 bytes
+    of K and 64 of M (PTX ISA 9.7.15.5). A is a buffer or a tile, B a
     buffer; a tile A keeps its registers until the product has been waited for.
     Buffers must not be overwritten before. Without C the product replaces the
     result.
 
     Constraints:
     1. M is 64 for each warpgroup of the task; N is a multiple of 8 up to 256; K
-       a multiple of 16.
-    2. A and B have the same 16-bit type, and C and the result are f32.
-    3. The task has a multiple of 4 warps.
+       a multiple of 16, or of 32 where elements have 8 bits.
+    2. A and B have the same 16-bit type, or each one of f8E4M3FN and f8E5M2; C
+       and the result are f32.
+    3. Of 8-bit elements A and B are buffers whose rows lie along K: B is a
+       `tlx.local_trans` of [N, K] (PTX ISA 9.7.15.5.2). The unit adds up their
+       products with 13 bits behind the point of the largest.
+    4. The task has a multiple of 4 warps.
 
     With C in tensor memory there is no result: the product replaces C, or is
     added to it where `accumulate` is true. One thread of the task issues it,
@@ -52,7 +56,7 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
     shared or tensor memory. The products of a task are done in the order in
     which they were started; that they are, `tlx.tcgen05_commit` tells. Then
     constraint 1 is that M is 128, N a multiple of 16 up to 256 and K one of 16,
-    and any task will do.
+    A and B are of 16 bits, and any task will do.
 
     Example:
 

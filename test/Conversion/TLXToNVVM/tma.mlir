@@ -61,13 +61,14 @@ tlx.kernel @ragged(%map: !ragged, %row: i32, %head: i32, %start: i32, %length: i
   }
 }
 
-// One policy for all that a copy touches; copies with the same hint share it.
+// A policy for all that a copy touches.
 // CHECK-LABEL: llvm.func @cached(
-// CHECK-DAG:     %[[FIRST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_first.b64 $0;", "=l" : () -> i64
-// CHECK-DAG:     %[[LAST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_last.b64 $0;", "=l" : () -> i64
+// CHECK:         %[[LAST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_last.b64 $0;", "=l"{{ *}}: () -> i64
 // CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} l2_cache_hint = %[[LAST]]
+// CHECK:         %[[FIRST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_first.b64 $0;", "=l"{{ *}}: () -> i64
 // CHECK:         nvvm.cp.async.bulk.tensor.global.shared.cta {{.*}} l2_cache_hint = %[[FIRST]]
-// CHECK:         nvvm.cp.async.bulk.tensor.reduce {{.*}} l2_cache_hint = %[[FIRST]]
+// CHECK:         %[[AGAIN:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_first.b64 $0;", "=l"{{ *}}: () -> i64
+// CHECK:         nvvm.cp.async.bulk.tensor.reduce {{.*}} l2_cache_hint = %[[AGAIN]]
 tlx.kernel @cached(%map: !plain, %i: i32) {
   %full = tlx.alloc_barriers arrivals(1) at 0 : !tlx.mbarrier<[1]>
   %b = tlx.local_alloc at 1024 : !wide

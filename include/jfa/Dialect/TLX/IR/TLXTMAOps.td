@@ -69,7 +69,7 @@ def TLX_AsyncDescriptorLoadOp : TLX_Op<"async_descriptor_load", [
     $map `[` $coordinates `]`
     (`segment` `(` $segment_start^ `,` $segment_length `)`)? `,`
     $destination `signal` $barrier (`[` $index^ `]`)?
-    (`multicast` `(` $multicast^ `)`)? (`cache` `(` $cache^ `)`)? attr-dict
+    (`multicast` `(` $multicast^ `)`)? (`cache` `(` custom<CacheHint>($cache)^ `)`)? attr-dict
     `:` qualified(type($map)) `,` qualified(type($destination)) `,`
     qualified(type($barrier))
   }];
@@ -92,7 +92,7 @@ class TLX_AsyncDescriptorWriteOp<string mnemonic>
   let assemblyFormat = [{
     $map `[` $coordinates `]`
     (`segment` `(` $segment_start^ `,` $segment_length `)`)? `,`
-    $source (`cache` `(` $cache^ `)`)? attr-dict `:` qualified(type($map)) `,` qualified(type($source))
+    $source (`cache` `(` custom<CacheHint>($cache)^ `)`)? attr-dict `:` qualified(type($map)) `,` qualified(type($source))
   }];
   let hasVerifier = 1;
 }

@@ -202,8 +202,11 @@ private:
     }
   }
 
-  /// Whether the grouped tiles of a sequence are one share: if they are few.
-  static bool isOneShare(const Entry &entry) { return entry.tiles <= 4; }
+  /// Whether the grouped tiles of a sequence are one share: if they are so few
+  /// that the last tiles, which are not grouped, make up for one.
+  bool isOneShare(const Entry &entry) const {
+    return entry.tiles * shape.heads <= 32;
+  }
 
   /// How many shared heads, of `left`, begin in so many bytes.
   int64_t fitHeads(int64_t left, int64_t headBytes, int64_t bytes) const {

@@ -124,6 +124,17 @@ def disassemble(nvdisasm, cubin):
                               stdout=subprocess.PIPE).stdout
 
 
+def describe_lengths(parameters):
+    """For which lengths a kernel is: limits of 0 are none."""
+    fewest, most, keys = (parameters[n] for n in ("MIN_QUERIES", "MAX_QUERIES",
+                                                  "MAX_KEYS"))
+    queries = (f"{fewest} to {most} queries" if fewest and most else
+               f"from {fewest} queries" if fewest else
+               f"up to {most} queries" if most else "")
+    keys = f"up to {keys} keys" if keys else ""
+    return ", ".join(filter(None, (queries, keys))) or "any"
+
+
 def describe(kernel):
     """The cells that a manifest has."""
     p = kernel["parameters"]
@@ -133,7 +144,7 @@ def describe(kernel):
         "D": str(p["HEAD_DIM"]),
         "mask": "causal" if p["CAUSAL"] else "full",
         "mode": mode,
-        "lengths": f"up to {p['MAX_LENGTH']}" if p["MAX_LENGTH"] else "any",
+        "lengths": describe_lengths(p),
         "type": p["ELEMENT"],
         "tile": f"{p['BLOCK_M']} x {p['BLOCK_N']}",
         "stages": str(p["STAGES"]),

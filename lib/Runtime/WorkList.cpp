@@ -17,6 +17,33 @@
 using namespace jfa::runtime;
 
 //===----------------------------------------------------------------------===//
+// Lengths
+//===----------------------------------------------------------------------===//
+
+/// The least length but 0, 0 if there is none, and the greatest.
+static std::pair<int64_t, int64_t> findRange(const int32_t *offsets,
+                                             int64_t count, int64_t length) {
+  if (!offsets || count == 0) {
+    return {length, length};
+  }
+  // One less than a length, so that 0 is the most of all.
+  uint32_t least = std::numeric_limits<uint32_t>::max(), most = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t each = uint32_t(offsets[i + 1]) - uint32_t(offsets[i]);
+    least = std::min(least, each - 1);
+    most = std::max(most, each);
+  }
+  return {int64_t(uint32_t(least + 1)), int64_t(most)};
+}
+
+Lengths jfa::runtime::findLengths(const Sequences &sequences) {
+  auto [fewest, most] =
+      findRange(sequences.qOffsets, sequences.count, sequences.qLength);
+  auto keys = findRange(sequences.kOffsets, sequences.count, sequences.kLength);
+  return {fewest, most, keys.second};
+}
+
+//===----------------------------------------------------------------------===//
 // Who takes an item
 //===----------------------------------------------------------------------===//
 

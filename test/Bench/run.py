@@ -161,9 +161,18 @@ class Variants(unittest.TestCase):
         jagged = shapes.Shape("j", "jagged", [9], [9], 1, 64, False)
         self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [dense])
         self.assertEqual(variants.shapes_of(sets[1], [dense, jagged]), [])
-        sets[0].problem["MAX_LENGTH"] = "8"
+        for name in ("MAX_QUERIES", "MAX_KEYS"):
+            sets[0].problem[name] = "8"
+            self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [])
+            sets[0].problem[name] = "9"
+            self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]),
+                             [dense])
+        sets[0].problem["MIN_QUERIES"] = "10"
         self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [])
-        sets[0].problem["MAX_LENGTH"] = "9"
+        sets[0].problem["MIN_QUERIES"] = "9"
+        self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [dense])
+        # Empty sequences do not count as short.
+        dense.q_len.append(0)
         self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [dense])
 
 

@@ -48,7 +48,8 @@ static std::vector<jfaKernelFacts> getEmbedded() {
 }
 
 /// The parameters that tell the kernels of an entry apart.
-static std::vector<std::string> getNames(const std::string &entry) {
+static std::vector<std::string> getNames(const std::string &entry,
+                                         const std::string &arch) {
   if (entry == "attention_bwd_pre") {
     return {"HEAD_DIM", "ELEMENT", "JAGGED", "BROADCAST_QUERY"};
   }
@@ -56,10 +57,10 @@ static std::vector<std::string> getNames(const std::string &entry) {
     return {"HEAD_DIM", "ELEMENT", "CAUSAL"};
   }
   if (entry == "block_attention_fwd") {
-    return {"HEAD_DIM", "ELEMENT"};
+    return {"HEAD_DIM", "ELEMENT", "ROTARY"};
   }
   if (entry == "block_attention_bwd") {
-    return {"HEAD_DIM", "ELEMENT", "ROTARY"};
+    return {"HEAD_DIM", "ELEMENT", "ROTARY", "ROTATE_INPUTS"};
   }
   if (entry == "attention_bwd_post") {
     return {"HEAD_DIM", "ELEMENT", "JAGGED"};
@@ -85,11 +86,11 @@ static std::vector<std::string> getLimitsOf(const std::string &problem) {
   auto has = [&](const char *words) {
     return problem.find(words) != std::string::npos;
   };
-  if (has("attention_fwd ") && has(" HEAD_DIM=128") && has(" JAGGED=true") &&
-      has(" BROADCAST_QUERY=false CAUSAL=false")) {
+  if (has("sm_90a attention_fwd ") && has(" HEAD_DIM=128") &&
+      has(" JAGGED=true") && has(" BROADCAST_QUERY=false CAUSAL=false")) {
     return {" 0 64 64", kNoLimits};
   }
-  if (has("attention_fwd ") && has(" HEAD_DIM=64") &&
+  if (has("sm_90a attention_fwd ") && has(" HEAD_DIM=64") &&
       has(" BROADCAST_QUERY=true")) {
     return {" 129 192 0", " 257 0 0", kNoLimits};
   }
@@ -97,10 +98,12 @@ static std::vector<std::string> getLimitsOf(const std::string &problem) {
 }
 
 /// The problems that an entry has to have kernels for: every combination, but
-/// that shared queries are jagged.
-static std::vector<std::string> getProblems(const std::string &entry) {
-  std::vector<std::string> problems = {entry};
-  for (const std::string &name : getNames(entry)) {
+/// that shared queries are jagged, and that no inputs are rotated where nothing
+/// is.
+static std::vector<std::string> getProblems(const std::string &entry,
+                                            const std::string &arch) {
+  std::vector<std::string> problems = {arch + " " + entry};
+  for (const std::string &name : getNames(entry, arch)) {
     std::vector<std::string> values = {"false", "true"};
     if (name == "HEAD_DIM") {
       values = {"64", "128"};
@@ -113,6 +116,10 @@ static std::vector<std::string> getProblems(const std::string &entry) {
     for (const std::string &problem : problems) {
       for (const std::string &value : values) {
         bool isDense = problem.find(" JAGGED=false") != std::string::npos;
+        bool isRotated = problem.find(" ROTARY=0") == std::string::npos;
+        if (name == "ROTATE_INPUTS" && value == "true" && !isRotated) {
+          continue;
+        }
         if (name != "BROADCAST_QUERY" || value == "false" || !isDense) {
           longer.push_back(problem + " " + name + "=" + value);
         }
@@ -126,9 +133,8 @@ static std::vector<std::string> getProblems(const std::string &entry) {
 TEST(EmbeddedKernels, AreOneForEachProblem) {
   std::map<std::string, int> found;
   for (const jfaKernelFacts &facts : getEmbedded()) {
-    EXPECT_STREQ(facts.arch, "sm_90a");
-    std::string key = facts.entry;
-    for (const std::string &name : getNames(facts.entry)) {
+    std::string key = std::string(facts.arch) + " " + facts.entry;
+    for (const std::string &name : getNames(facts.entry, facts.arch)) {
       key += " " + name + "=" + getParameter(facts, name);
     }
     ++found[key + getLimits(facts)];
@@ -139,12 +145,14 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
   if (found.empty()) {
     GTEST_SKIP() << "the library was built without kernels";
   }
+  const std::pair<const char *, const char *> entries[] = {
+      {"sm_90a", "attention_fwd"},       {"sm_90a", "attention_bwd_pre"},
+      {"sm_90a", "attention_bwd"},       {"sm_90a", "attention_bwd_query"},
+      {"sm_90a", "attention_bwd_post"},  {"sm_90a", "block_attention_fwd"},
+      {"sm_90a", "block_attention_bwd"}, {"sm_100a", "attention_fwd"}};
   size_t expected = 0;
-  for (const char *entry :
-       {"attention_fwd", "attention_bwd_pre", "attention_bwd",
-        "attention_bwd_query", "attention_bwd_post", "block_attention_fwd",
-        "block_attention_bwd"}) {
-    for (const std::string &problem : getProblems(entry)) {
+  for (const auto &[arch, entry] : entries) {
+    for (const std::string &problem : getProblems(entry, arch)) {
       for (const std::string &limits : getLimitsOf(problem)) {
         EXPECT_EQ(found[problem + limits], 1) << problem << limits;
         ++expected;
@@ -167,9 +175,9 @@ TEST(EmbeddedKernels, KernelsForAnyLengthsComeLast) {
   // A plan takes the first kernel that suits.
   std::map<std::string, std::string> last;
   for (const jfaKernelFacts &facts : getEmbedded()) {
-    std::string key = facts.entry;
+    std::string key = std::string(facts.arch) + " " + facts.entry;
     for (const char *name : {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED",
-                             "BROADCAST_QUERY", "ROTARY"}) {
+                             "BROADCAST_QUERY", "ROTARY", "ROTATE_INPUTS"}) {
       key += " " + getParameter(facts, name);
     }
     EXPECT_NE(last[key], kNoLimits) << facts.parameters;
@@ -243,4 +251,32 @@ TEST(EmbeddedKernels, LengthsChooseTheKernel) {
         std::pair(257, 192), std::pair(512, 192)}) {
     EXPECT_EQ(getTile("64", "true", {queries, queries, 4096}), tile) << queries;
   }
+}
+
+TEST(EmbeddedKernels, AreChosenByArchitecture) {
+  if (getEmbedded().empty()) {
+    GTEST_SKIP() << "the library was built without kernels";
+  }
+  KernelRegistry registry;
+  for (const char *bundle :
+       {JFA_TEST_FORWARD_BUNDLE, JFA_TEST_BLACKWELL_FORWARD_BUNDLE}) {
+    Status status = registry.addFile(bundle);
+    ASSERT_FALSE(status.failed()) << status.message;
+  }
+  const KernelParameters parameters = {{"HEAD_DIM", "64"},
+                                       {"ELEMENT", "f16"},
+                                       {"CAUSAL", "true"},
+                                       {"JAGGED", "true"},
+                                       {"BROADCAST_QUERY", "true"}};
+  auto getArch = [&](int32_t major, int32_t minor) -> std::string {
+    const Gpu gpu = {0, nullptr, 132, major, minor, 1};
+    Kernel *kernel =
+        findKernel(registry, gpu, "attention_fwd", parameters, kAnyLengths);
+    return kernel ? kernel->getManifest().arch : "none";
+  };
+  EXPECT_EQ(getArch(9, 0), "sm_90a");
+  EXPECT_EQ(getArch(10, 0), "sm_100a");
+  // Code for one architecture with "a" runs on no other.
+  EXPECT_EQ(getArch(10, 3), "none");
+  EXPECT_EQ(getArch(12, 0), "none");
 }

@@ -14,6 +14,7 @@
 
 #include "DriverMode.h"
 #include "DriverOptions.h"
+#include "Heap.h"
 
 #include "jfa/InitAll.h"
 #include "jfa/Target/Driver/Output.h"
@@ -271,6 +272,7 @@ static int compileFile(StringRef input, StringRef output,
 
 int mlir::jfa::runDriver(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  reserveHeap();
   DialectRegistry registry;
   registerCompilerDialects(registry);
   // For options that name passes, such as --mlir-print-ir-after.

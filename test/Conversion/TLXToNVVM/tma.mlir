@@ -17,7 +17,8 @@ tlx.kernel @plain(%map: !plain, %i: i32, %j: i32) {
   tlx.async_tasks {
     tlx.async_task @t warps(1) {
       // CHECK: %[[PANEL:.+]] = arith.divui %[[J]], %[[C64]]
-      // CHECK: scf.if
+      // CHECK: %[[ELECTED:.+]] = nvvm.elect.sync -> i1
+      // CHECK: scf.if %[[ELECTED]]
       // CHECK: %[[TO:.+]] = llvm.addrspacecast %{{.+}} : !llvm.ptr<3> to !llvm.ptr<7>
       // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TO]], %[[MAP]], %{{.+}}, box[%[[ZERO]], %[[I]], %[[PANEL]]] : !llvm.ptr<7>, !llvm.ptr
       tlx.async_descriptor_load %map[%i, %j], %b signal %full[%i] : !plain, !wide, !tlx.mbarrier<[2]>
@@ -77,6 +78,33 @@ tlx.kernel @cached(%map: !plain, %i: i32) {
       tlx.async_descriptor_load %map[%i, %i], %b signal %full cache(evict_last) : !plain, !wide, !tlx.mbarrier<[1]>
       tlx.async_descriptor_store %map[%i, %i], %b cache(evict_first) : !plain, !wide
       tlx.async_descriptor_reduce %map[%i, %i], %b cache(evict_first) : !plain, !wide
+    }
+  }
+}
+
+// Of several warps the first elects a thread, which is the one that waits later.
+// CHECK-LABEL: llvm.func @warpgroups(
+// CHECK-DAG:     %[[ZERO:.+]] = arith.constant 0 : i32
+// CHECK-DAG:     %[[C4:.+]] = arith.constant 4 : i32
+// CHECK:         nvvm.barrier id
+// CHECK:         %[[WARP:.+]] = nvvm.shfl.sync
+// CHECK:         %[[OF_REPLICA:.+]] = arith.remui %[[WARP]], %[[C4]]
+// CHECK:         %[[FIRST:.+]] = arith.cmpi eq, %[[OF_REPLICA]], %[[ZERO]]
+// CHECK:         scf.if %[[FIRST]] {
+// CHECK-NEXT:      %[[ELECTED:.+]] = nvvm.elect.sync -> i1
+// CHECK-NEXT:      scf.if %[[ELECTED]] {
+// CHECK:             nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK-NEXT:        nvvm.cp.async.bulk.commit.group
+// CHECK:         scf.if
+// CHECK-NEXT:      %[[AGAIN:.+]] = nvvm.elect.sync -> i1
+// CHECK-NEXT:      scf.if %[[AGAIN]] {
+// CHECK-NEXT:        nvvm.cp.async.bulk.wait_group 0 {read}
+tlx.kernel @warpgroups(%map: !plain, %i: i32, %j: i32) {
+  %b = tlx.local_alloc at 1024 : !wide
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) replicate(2) {
+      tlx.async_descriptor_store %map[%i, %j], %b : !plain, !wide
+      tlx.async_descriptor_store_wait pending(0)
     }
   }
 }

@@ -188,10 +188,12 @@ void Entries::sortByHigherDigits(int shift, uint32_t roundUp,
 //===----------------------------------------------------------------------===//
 
 TileOrder::TileOrder(const Entries &entries, const WorkShape &shape,
-                     int64_t tilesToGroup, Scratch &scratch)
+                     int64_t tilesToGroup, int64_t tilesOfShare,
+                     Scratch &scratch)
     : costs(scratch.costs), entries(entries), shape(shape),
       divideByBlock(shape.blockN), unitBits(getUnitBits(shape)),
-      roundUp((1u << unitBits) - 1), items(scratch.items) {
+      roundUp((1u << unitBits) - 1), tilesOfShare(tilesOfShare),
+      items(scratch.items) {
   costs.assign(1, {0, 0, 1});
   items.clear();
   addGrouped(tilesToGroup);

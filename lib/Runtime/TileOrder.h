@@ -92,12 +92,13 @@ private:
 };
 
 /// All tiles in the order in which they are dealt. Of at most the first
-/// `tilesToGroup` tiles, an item has the rows of several heads. These items are
-/// many, and are only written when it is known where.
+/// `tilesToGroup` tiles, an item has the rows of several heads, and all items
+/// of a sequence are one share if that has at most `tilesOfShare` tiles. These
+/// items are many, and are only written when it is known where.
 class TileOrder {
 public:
   TileOrder(const Entries &entries, const WorkShape &shape,
-            int64_t tilesToGroup, Scratch &scratch);
+            int64_t tilesToGroup, int64_t tilesOfShare, Scratch &scratch);
 
   /// Writes all items, share by share: the next one's to where `take` says,
   /// given how many they are and how many tiles they have.
@@ -202,10 +203,9 @@ private:
     }
   }
 
-  /// Whether the grouped tiles of a sequence are one share: if they are so few
-  /// that the last tiles, which are not grouped, make up for one.
+  /// Whether the grouped tiles of a sequence are one share.
   bool isOneShare(const Entry &entry) const {
-    return entry.tiles * shape.heads <= 32;
+    return entry.tiles * shape.heads <= tilesOfShare;
   }
 
   /// How many shared heads, of `left`, begin in so many bytes.
@@ -236,6 +236,7 @@ private:
   /// Rows of a unit, and what rounds up to units.
   int unitBits;
   uint32_t roundUp;
+  int64_t tilesOfShare;
   /// Sequences of which the items have several heads; items of the others.
   size_t numGrouped = 0;
   Array<WorkItem> &items;

@@ -127,14 +127,14 @@ static void deal(const Entries &entries, const WorkShape &shape, int64_t total,
   // The last tiles make up for what larger shares left uneven, of which workers
   // may have one more or less.
   if (total > shape.groupAbove) {
-    int64_t last = std::max(shape.groupAbove / 4, workers * shape.heads);
+    int64_t last = std::max(shape.groupAbove / 4, 2 * workers * shape.heads);
     TileOrder order(entries, shape, std::max<int64_t>(0, total - last),
-                    scratch);
+                    (last + workers - 1) / workers, scratch);
     if (dealToLeast(order, workers, scratch.owners)) {
       return place(order);
     }
   }
-  TileOrder order(entries, shape, 0, scratch);
+  TileOrder order(entries, shape, 0, 0, scratch);
   if (shape.order == WorkOrder::Dealt || shape.order == WorkOrder::Strided) {
     bool back = shape.order == WorkOrder::Dealt;
     dealInTurns(order, workers, back, scratch.owners);

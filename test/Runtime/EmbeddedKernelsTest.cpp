@@ -48,8 +48,7 @@ static std::vector<jfaKernelFacts> getEmbedded() {
 }
 
 /// The parameters that tell the kernels of an entry apart.
-static std::vector<std::string> getNames(const std::string &entry,
-                                         const std::string &arch) {
+static std::vector<std::string> getNames(const std::string &entry) {
   if (entry == "attention_bwd_pre") {
     return {"HEAD_DIM", "ELEMENT", "JAGGED", "BROADCAST_QUERY"};
   }
@@ -103,7 +102,7 @@ static std::vector<std::string> getLimitsOf(const std::string &problem) {
 static std::vector<std::string> getProblems(const std::string &entry,
                                             const std::string &arch) {
   std::vector<std::string> problems = {arch + " " + entry};
-  for (const std::string &name : getNames(entry, arch)) {
+  for (const std::string &name : getNames(entry)) {
     std::vector<std::string> values = {"false", "true"};
     if (name == "HEAD_DIM") {
       values = {"64", "128"};
@@ -134,7 +133,7 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
   std::map<std::string, int> found;
   for (const jfaKernelFacts &facts : getEmbedded()) {
     std::string key = std::string(facts.arch) + " " + facts.entry;
-    for (const std::string &name : getNames(facts.entry, facts.arch)) {
+    for (const std::string &name : getNames(facts.entry)) {
       key += " " + name + "=" + getParameter(facts, name);
     }
     ++found[key + getLimits(facts)];

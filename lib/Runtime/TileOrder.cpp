@@ -69,15 +69,14 @@ static void forEachEntry(const Sequences &sequences, const WorkShape &shape,
                   divideByTile(rows + shape.blockM - 1)});
     }
   };
-  auto getAny = [&](int64_t i) { return sequences.getQueries(i); };
-  auto getKeys = [&](int64_t i) { return sequences.getKeys(i); };
   const int32_t *q = sequences.qOffsets, *k = sequences.kOffsets;
-  if (!q || !k) {
-    return visitAll(getAny, getKeys);
+  if (q && k) {
+    // The usual case, without a choice for each sequence.
+    return visitAll([q](int64_t i) { return q[i + 1] - q[i]; },
+                    [k](int64_t i) { return k[i + 1] - k[i]; });
   }
-  // The usual case, without a choice for each sequence.
-  visitAll([q](int64_t i) { return q[i + 1] - q[i]; },
-           [k](int64_t i) { return k[i + 1] - k[i]; });
+  visitAll([&](int64_t i) { return sequences.getQueries(i); },
+           [&](int64_t i) { return sequences.getKeys(i); });
 }
 
 /// Rows in a unit that all blocks are multiples of, as a power of two.
@@ -179,9 +178,6 @@ void Entries::sortByHigherDigits(int shift, uint32_t roundUp,
     list.swap(other);
   }
 }
-
-//===----------------------------------------------------------------------===//
-// The order of tiles
 
 //===----------------------------------------------------------------------===//
 // The order of tiles

@@ -176,6 +176,15 @@ class Variants(unittest.TestCase):
         self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [dense])
 
 
+    def test_a_shape_is_for_the_first_set_that_suits(self):
+        sets = variants.tuning_sets(table_rows(), CANDIDATES, "c")[:1]
+        sets.insert(0, variants.Set(0, {**sets[0].problem, "MAX_KEYS": "8"}, []))
+        short, long = (shapes.Shape(str(n), "dense", [n], [n], 1, 64, False)
+                       for n in (8, 9))
+        self.assertEqual(variants.share_out(sets, [long, short]),
+                         {0: [short], sets[1].line: [long]})
+
+
 class Choices(unittest.TestCase):
     def variants(self, *names):
         return [variants.Variant(n, {}, bundle="b") for n in names]

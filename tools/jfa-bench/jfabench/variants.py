@@ -178,6 +178,16 @@ def shapes_of(each, shapes):
                                 for n, v in s.problem.items())]
 
 
+def share_out(sets, shapes):
+    """The shapes that each set is measured on, by its line: as a plan takes the first
+    kernel that suits, a shape is for the first set that does."""
+    result, left = {}, list(shapes)
+    for each in sets:
+        own = result[each.line] = shapes_of(each, left)
+        left = [s for s in left if not any(s is o for o in own)]
+    return result
+
+
 def apply_timings(sets, data):
     """Timings by line of the table; what the run refused is noted in the sets."""
     if not isinstance(data, dict) or "timings" not in data:

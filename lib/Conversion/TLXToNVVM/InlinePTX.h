@@ -39,12 +39,12 @@ struct DotFactor {
 /// `wgmma.mma_async` along K (PTX ISA 9.7.15.5): the instructions that make one
 /// product of 64 rows, all on the same accumulators.
 struct DotInstructions {
-  /// Of A and B.
-  Type element;
+  Type elementA, elementB;
   int64_t n;
   /// Whether to add to the accumulators; otherwise they are overwritten.
   bool accumulate;
-  /// Whether an operand in shared memory is contiguous along M or N.
+  /// Whether an operand in shared memory is contiguous along M or N; of 16-bit
+  /// elements only.
   bool transposeA = false, transposeB = false;
   /// A in registers: four packed pairs for each instruction.
   SmallVector<Value> aRegisters;

@@ -2,7 +2,7 @@
 """Writes what the shipped kernels take into docs/Performance.md, or checks that it
 says so.
 
-    scripts/resource-report.py BUNDLE [--nvdisasm FILE] [--document FILE] [--check]
+    scripts/resource-report.py BUNDLE... [--nvdisasm FILE] [--document FILE] [--check]
 
 Registers, spills, stack and shared memory are from the bundle's manifests; what the
 machine code has is read with nvdisasm. The report names the ptxas that assembled the
@@ -24,13 +24,15 @@ from dataclasses import dataclass
 BEGIN = "<!-- resources of kernels that ptxas {} assembled -->"
 MARKERS = re.compile(BEGIN.format(r"(\S+)") + r"\n(.*?)<!-- end of resources -->\n",
                      re.S)
-COLUMNS = ["D", "mask", "mode", "lengths", "type", "tile", "stages", "registers",
-           "spills, stack", "shared memory", "HGMMA", "loop", "waits",
-           "setmaxnreg"]
+COLUMNS = ["for", "D", "mask", "mode", "lengths", "type", "tile", "stages",
+           "registers", "spills, stack", "shared memory", "products", "loop",
+           "waits", "setmaxnreg"]
 # What tells kernels apart.
-KEYS = COLUMNS[:5]
+KEYS = COLUMNS[:6]
 # These need a disassembler.
-DISASSEMBLED = ["HGMMA", "loop", "waits", "setmaxnreg"]
+DISASSEMBLED = ["products", "loop", "waits", "setmaxnreg"]
+# Products of matrices on Hopper and on Blackwell.
+PRODUCTS = ("HGMMA", "UTCHMMA")
 TOOLS = os.path.dirname(os.path.realpath(__file__))
 
 
@@ -54,6 +56,8 @@ def read_bundle(path):
 class Instruction:
     name: str
     text: str
+    # The task that it is from, where that is known.
+    role: str = ""
 
 
 def read_code(text):
@@ -69,14 +73,18 @@ def read_code(text):
     return code, labels
 
 
-def find_main_loop(code, labels):
-    """The innermost loop with the most HGMMA, the first of several."""
+def is_product(instruction):
+    return instruction.name.split(".")[0] in PRODUCTS
+
+
+def find_main_loop(code, labels, does_work=is_product):
+    """The innermost loop with most of the work, the first of several."""
     loops = []
     for end, instruction in enumerate(code):
         target = re.search(r"BRA.*`\((\.L_\w+)\)", instruction.text)
         if target and labels.get(target[1], end + 1) <= end:
             begin = labels[target[1]]
-            count = count_of(code[begin:end + 1], "HGMMA")
+            count = sum(map(does_work, code[begin:end + 1]))
             if count:
                 loops.append((begin, end, count))
     # What a wait does in vain is moved past the end and branches back into a loop;
@@ -91,8 +99,8 @@ def find_main_loop(code, labels):
     return code[begin:end + 1]
 
 
-def count_of(code, name):
-    return sum(i.name.split(".")[0] == name for i in code)
+def count_products(code):
+    return sum(map(is_product, code))
 
 
 def describe_code(text):
@@ -109,9 +117,9 @@ def describe_code(text):
     budgets = [re.search(r"0x(\w+)", i.text.split("USETMAXREG")[1])[1]
                for i in code if i.name.startswith("USETMAXREG")]
     return {
-        "HGMMA": f"{count_of(code, 'HGMMA')}, {count_of(loop, 'HGMMA')}",
+        "products": f"{count_products(code)}, {count_products(loop)}",
         "loop": str(len(loop)),
-        "waits": f"{'; '.join(waits) or '-'} of {done}",
+        "waits": f"{'; '.join(waits)} of {done}" if waits else "-",
         "setmaxnreg": " / ".join(str(int(b, 16)) for b in budgets),
     }
 
@@ -129,11 +137,13 @@ def describe(kernel):
     p = kernel["parameters"]
     mode = ("broadcast query" if p["BROADCAST_QUERY"] else
             "jagged" if p["JAGGED"] else "dense")
+    longest = p.get("MAX_LENGTH")
     return {
+        "for": kernel["arch"],
         "D": str(p["HEAD_DIM"]),
         "mask": "causal" if p["CAUSAL"] else "full",
         "mode": mode,
-        "lengths": f"up to {p['MAX_LENGTH']}" if p["MAX_LENGTH"] else "any",
+        "lengths": f"up to {longest}" if longest else "any",
         "type": p["ELEMENT"],
         "tile": f"{p['BLOCK_M']} x {p['BLOCK_N']}",
         "stages": str(p["STAGES"]),
@@ -201,13 +211,13 @@ def check(document, rows, columns):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("bundle")
+    parser.add_argument("bundles", nargs="+", metavar="BUNDLE")
     parser.add_argument("--nvdisasm", default="")
     parser.add_argument("--document",
                         default=os.path.join(TOOLS, "../docs/Performance.md"))
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    kernels = read_bundle(options.bundle)
+    kernels = [k for bundle in options.bundles for k in read_bundle(bundle)]
     with open(options.document, encoding="utf-8") as file:
         text = file.read()
     found = MARKERS.search(text)

@@ -125,6 +125,8 @@ std::string emu::parseManifest(llvm::StringRef text, llvm::StringRef entry,
     if (const json::Object *parameters = object->getObject("parameters")) {
       manifest.isCausal = parameters->getBoolean("CAUSAL").value_or(false);
       manifest.headDim = parameters->getInteger("HEAD_DIM").value_or(0);
+      manifest.rotatesInputs =
+          parameters->getBoolean("ROTATE_INPUTS").value_or(false);
       manifest.rotary = parameters->getInteger("ROTARY").value_or(0);
     }
     const json::Array *arguments = object->getArray("arguments");

@@ -135,16 +135,11 @@ bool jfa::runtime::suitsLength(const Manifest &manifest, int64_t longest) {
   return most == 0 || longest <= most;
 }
 
-Status AttentionKernel::load(const Driver &driver, const Gpu &gpu,
-                             const std::string &entry,
-                             const KernelParameters &parameters,
-                             int64_t longest) {
-  Status status;
-  KernelRegistry &registry = KernelRegistry::get(status);
-  if (status.failed()) {
-    return status;
-  }
-  kernel = registry.find([&](const Manifest &manifest) {
+Kernel *jfa::runtime::findKernel(KernelRegistry &registry, const Gpu &gpu,
+                                 const std::string &entry,
+                                 const KernelParameters &parameters,
+                                 int64_t longest) {
+  return registry.find([&](const Manifest &manifest) {
     return manifest.entry == entry && runsOn(manifest.arch, gpu) &&
            suitsLength(manifest, longest) &&
            std::all_of(parameters.begin(), parameters.end(),
@@ -154,6 +149,18 @@ Status AttentionKernel::load(const Driver &driver, const Gpu &gpu,
                                 parameter.second;
                        });
   });
+}
+
+Status AttentionKernel::load(const Driver &driver, const Gpu &gpu,
+                             const std::string &entry,
+                             const KernelParameters &parameters,
+                             int64_t longest) {
+  Status status;
+  KernelRegistry &registry = KernelRegistry::get(status);
+  if (status.failed()) {
+    return status;
+  }
+  kernel = findKernel(registry, gpu, entry, parameters, longest);
   if (!kernel) {
     std::string wanted;
     for (const auto &[name, value] : parameters) {

@@ -105,10 +105,15 @@ KernelParameters getParameters(const AttentionProblem &problem);
 /// any.
 bool suitsLength(const Manifest &manifest, int64_t longest);
 
+/// The kernel of this name and these parameters that runs on a GPU and suits
+/// the length of the longest sequence (see KernelRegistry::find), or null.
+Kernel *findKernel(KernelRegistry &registry, const Gpu &gpu,
+                   const std::string &entry, const KernelParameters &parameters,
+                   int64_t longest);
+
 class AttentionKernel {
 public:
-  /// Finds the first kernel of this name and these parameters that suits the
-  /// length of the longest sequence, and loads it.
+  /// Finds a kernel (see findKernel) and loads it.
   Status load(const Driver &driver, const Gpu &gpu, const std::string &entry,
               const KernelParameters &parameters,
               int64_t longest = std::numeric_limits<int64_t>::max());

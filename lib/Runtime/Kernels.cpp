@@ -175,6 +175,7 @@ Status KernelRegistry::add(const uint8_t *data, size_t size,
     return status;
   }
   std::lock_guard<std::mutex> lock(mutex);
+  bundleStarts.push_back(kernels.size());
   for (Manifest &manifest : manifests) {
     kernels.push_back(
         std::make_unique<Kernel>(std::move(manifest), source, bytes));
@@ -211,10 +212,15 @@ Kernel *KernelRegistry::getKernel(size_t index) {
 Kernel *
 KernelRegistry::find(const std::function<bool(const Manifest &)> &matches) {
   std::lock_guard<std::mutex> lock(mutex);
-  for (auto it = kernels.rbegin(); it != kernels.rend(); ++it) {
-    if (matches((*it)->getManifest())) {
-      return it->get();
+  size_t end = kernels.size();
+  for (auto start = bundleStarts.rbegin(); start != bundleStarts.rend();
+       ++start) {
+    for (size_t i = *start; i < end; ++i) {
+      if (matches(kernels[i]->getManifest())) {
+        return kernels[i].get();
+      }
     }
+    end = *start;
   }
   return nullptr;
 }

@@ -78,12 +78,16 @@ public:
   size_t getCount();
   /// Null if there is no such kernel.
   Kernel *getKernel(size_t index);
-  /// The last kernel that was added and satisfies `matches`, or null.
+  /// The first kernel that satisfies `matches` of the last bundle that has one,
+  /// or null: what is loaded comes before what is embedded, and within a bundle
+  /// its own order counts.
   Kernel *find(const std::function<bool(const Manifest &)> &matches);
 
 private:
   std::mutex mutex;
   std::vector<std::unique_ptr<Kernel>> kernels;
+  /// The number of each bundle's first kernel.
+  std::vector<size_t> bundleStarts;
 
   Status addEmbedded();
 };

@@ -83,14 +83,14 @@ std::optional<AttentionPart> sim::getAttentionPart(const Program &program) {
                                           : AttentionPart::BackwardQuery;
 }
 
-std::string Attention::checkProgram(const Program &program) {
-  std::optional<AttentionPart> found = getAttentionPart(program);
+std::string Attention::checkProgram() {
+  std::optional<AttentionPart> found = getAttentionPart(*program);
   if (!found) {
     return "expected a kernel with a tensor map 'q' of [rows, heads, "
            "HEAD_DIM], or one of the backward, because '--lengths' was given";
   }
   part = *found;
-  groupsHeads = find(program, "tile_counts") != nullptr;
+  groupsHeads = find(*program, "tile_counts") != nullptr;
   // The tensors that tiles and steps are cut from.
   const char *tile = isForward() || isBlocked()           ? "q"
                      : isBackwardMain(part)               ? "k"
@@ -99,11 +99,11 @@ std::string Attention::checkProgram(const Program &program) {
   const char *step = part == AttentionPart::Forward ? "k"
                      : isBackwardMain(part)         ? "q"
                                                     : "";
-  const Argument *tiles = findTensor(program, tile);
+  const Argument *tiles = findTensor(*program, tile);
   blockM = tiles->box.front();
   dim = tiles->box.back();
   element = tiles->element;
-  if (const Argument *steps = find(program, step);
+  if (const Argument *steps = find(*program, step);
       steps && !steps->box.empty()) {
     blockN = steps->box.front();
   }
@@ -114,7 +114,7 @@ std::string Attention::checkProgram(const Program &program) {
     }
     dim = problem.headDim;
   }
-  clusterSize = program.clusterSize;
+  clusterSize = program->clusterSize;
   bool keepsQueries = part == AttentionPart::BackwardQuery;
   if (keepsQueries &&
       (!problem.broadcastQuery || problem.heads != problem.kvHeads ||
@@ -170,7 +170,11 @@ static void fillNormal(GlobalArray &array, std::mt19937_64 &random) {
 
 /// Adds an array, which has to have this place.
 void Attention::makeTensor(size_t place, ElementKind kind, const Shape &shape) {
-  arrays->emplace_back(kArrays[place], kind, shape);
+  // Through a tensor map a kernel reads nothing that the order depends on.
+  const Argument *argument = find(*program, kArrays[place]);
+  bool isPointer = argument && argument->kind == ArgumentKind::Pointer;
+  arrays->emplace_back(kArrays[place], kind, shape,
+                       problem.values || isPointer);
 }
 
 void Attention::makeTensors() {
@@ -305,8 +309,9 @@ std::string Attention::makeItems() {
 std::string Attention::makeBlocks() {
   std::vector<int32_t> offsets(kStarts.begin(), kStarts.end());
   runtime::BlockList blocks;
-  runtime::Status status = runtime::makeBlockList(
-      offsets.data(), int64_t(problem.kLengths.size()), problem.heads, blocks);
+  runtime::Status status =
+      runtime::makeBlockList(offsets.data(), int64_t(problem.kLengths.size()),
+                             problem.heads, blocks, blockM);
   if (status.failed()) {
     return status.message;
   }
@@ -371,14 +376,15 @@ bool Attention::lookUp(const std::string &name, Value &value) const {
 }
 
 std::string Attention::bind(const AttentionProblem &newProblem,
-                            const Program &program,
+                            const Program &newProgram,
                             std::vector<GlobalArray> &newArrays,
                             std::vector<Value> &arguments) {
   problem = newProblem;
+  program = &newProgram;
   arrays = &newArrays;
   // They are large, and growing the vector would copy them.
   arrays->reserve(kNumArrays);
-  if (std::string error = checkProgram(program); !error.empty()) {
+  if (std::string error = checkProgram(); !error.empty()) {
     return error;
   }
   makeStarts();
@@ -397,7 +403,7 @@ std::string Attention::bind(const AttentionProblem &newProblem,
     makeSinCos();
   }
   for (GlobalArray &array : *arrays) {
-    const Argument *argument = find(program, array.name);
+    const Argument *argument = find(*program, array.name);
     array.isOutput = argument && argument->isOutput;
     if (!problem.values && !array.isOutput) {
       array.setAllWritten();
@@ -407,7 +413,7 @@ std::string Attention::bind(const AttentionProblem &newProblem,
   if (isBackwardMain(part)) {
     (*arrays)[kDQSums].setAllWritten();
   }
-  for (const Argument &argument : program.arguments) {
+  for (const Argument &argument : program->arguments) {
     Value value;
     if (!lookUp(argument.name, value)) {
       return "expected the arguments of an attention kernel, but got '" +

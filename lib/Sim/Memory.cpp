@@ -245,10 +245,11 @@ void SharedMemory::store(const View &view, const Tile &tile) {
 // Global memory
 //===----------------------------------------------------------------------===//
 
-GlobalArray::GlobalArray(std::string name, ElementKind kind, Shape shape)
+GlobalArray::GlobalArray(std::string name, ElementKind kind, Shape shape,
+                         bool hasBytes)
     : name(std::move(name)), kind(kind), shape(std::move(shape)) {
   int64_t count = sim::getNumElements(this->shape);
-  bytes.resize(size_t(count * getBytes(kind)), 0);
+  bytes.resize(hasBytes ? size_t(count * getBytes(kind)) : 0, 0);
   written.resize(size_t(count), false);
 }
 

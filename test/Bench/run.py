@@ -359,6 +359,8 @@ class CommandLine(unittest.TestCase):
 class FakeInputs:
     """Stands for tensors; an output is how far it is off."""
 
+    bytes = None
+
     def __init__(self, shape):
         self.shape = shape
 
@@ -464,8 +466,10 @@ class Measuring(unittest.TestCase):
         bench = load_bench()
         shape = shapes.block_shape("of three", [1, 64, 130], 2, 64)
         self.assertEqual(shape.q_len, [1, 64, 64, 64, 2])
-        self.assertEqual(shape.bytes, 4 * 2 * 195 * 2 * 64)
-        self.assertIsNone(shapes.skewed_shapes()[0].bytes)
+        self.assertEqual(shape.count_bytes(4), 4 * 2 * 195 * 2 * 64)
+        turned = shapes.block_shape("two", [70, 125], 2, 64, rotary=True)
+        self.assertEqual(turned.count_bytes(7), (7 * 2 + 1) * 2 * 195 * 64)
+        self.assertIsNone(shapes.skewed_shapes()[0].count_bytes(4))
         rows = {"jfa": {"ms": 1e-3, "tflops": 1.0, "low": 1e-3, "high": 1e-3,
                         "gbps": 199.68}}
         out = io.StringIO()

@@ -172,6 +172,24 @@ def sizes():
 
 
 @test
+def short_sequences():
+    """Batches of short sequences get a kernel made for them."""
+
+    def body(lengths, limit):
+        p = Problem("jagged", lengths, lengths, (4, 2), lead=3, tail=70).make()
+        plan = make_plan(p)
+        got = plan.facts()["parameters"]
+        assert f"MAX_LENGTH={limit} " in got, \
+            f"expected MAX_LENGTH={limit}, but got {got}"
+        error, bound = compare(p, *run(p, plan))
+        return f"error {error:.2e} of {bound:.2e}"
+
+    lengths = [34, 64, 0, 1, 63] * 40
+    yield "short sequences", lambda: body(lengths, "64")
+    yield "one that is not short", lambda: body([*lengths, 65], "0")
+
+
+@test
 def empties():
 
     def nothing(mode, pairs, heads=(4, 2)):

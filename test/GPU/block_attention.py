@@ -21,13 +21,16 @@ if not MISSING:
     import torch
 
     import jfa
-    from reference import DEVICE, LENGTHS, Problem, max_abs, references
-
-BLOCK = 64
-NAMES = ("dq", "dk", "dv")
+    from block_reference import (NAMES, compare, compare_gradients, gradients,
+                                 make_angles, make_dout, make_problem,
+                                 rotate_inputs, turn)
+    from reference import DEVICE, LENGTHS
 
 
 # ===--- Helpers ---------------------------------------------------------=== #
+
+# How many of q, k and v are rotated.
+ROTATED = {"qk": 2, "qkv": 3}
 
 
 def with_empties(lengths):
@@ -44,52 +47,29 @@ def all_lengths():
     return with_empties([n for pair in LENGTHS for n in pair])
 
 
-def make_problem(lengths, heads=2, **options):
-    """Block attention as attention of a sequence per block, with the offsets of
-    the real sequences as `offsets`."""
-    blocks = [min(BLOCK, n - at) for n in lengths for at in range(0, n, BLOCK)]
-    p = Problem("jagged", blocks, blocks, (heads, heads), **options).make()
-    starts = [p.lead]
-    for n in lengths:
-        starts.append(starts[-1] + n)
-    p.offsets = torch.tensor(starts, dtype=torch.int32, device=DEVICE)
-    return p
-
-
 def make_plan(p, **overrides):
     t = dict(p.tensors, offsets=p.offsets)
     t.update(overrides)
     return jfa.BlockAttentionForwardPlan(t["q"], t["k"], t["v"], t["offsets"],
-                                         scale=p.scale)
+                                         scale=p.scale,
+                                         rotary=t.get("rotary"))
 
 
-def run(p, plan=None):
+def run(p, plan=None, rotary=None, sincos=None):
     """Runs a problem into a NaN-filled output."""
-    plan = plan or make_plan(p)
+    plan = plan or make_plan(p, rotary=rotary)
     o = torch.full(plan.shape, NAN, dtype=p.dtype, device=DEVICE)
-    plan.bind(p.tensors["q"], p.tensors["k"], p.tensors["v"], o)()
+    plan.bind(p.tensors["q"], p.tensors["k"], p.tensors["v"], o, sincos)()
     torch.cuda.synchronize()
     return o
 
 
-def compare(p, o, sequences=None):
-    """Raises AssertionError unless `o` is right; returns error and bound."""
-    error = low_error = slack = 0.0
-    for rows, ref, low, _ in references(p, sequences):
-        got = o[rows].transpose(1, 2).float()
-        assert torch.isfinite(got).all(), "o has values that are not finite"
-        assert torch.isfinite(low).all(), "the bound itself is not finite"
-        error = max(error, max_abs(got - ref))
-        low_error = max(low_error, max_abs(low - ref))
-        slack = max(slack, max_abs(ref + 0.3 - 0.3 - ref))
-    bound = 2 * low_error + 2 * slack
-    assert error <= bound, f"o is off by {error:.3e}, allowed {bound:.3e}"
-    return error, bound
-
-
-def check(lengths, heads=2, sequences=None, **options):
+def check(lengths, heads=2, sequences=None, rotary=None, **options):
     p = make_problem(lengths, heads, **options)
-    o = run(p)
+    sincos = make_angles(p) if rotary else None
+    o = run(p, rotary=rotary, sincos=sincos)
+    if rotary:
+        p = rotate_inputs(p, sincos, ROTATED[rotary])
     error, bound = compare(p, o, sequences)
     outside = torch.ones(o.shape[0], dtype=torch.bool, device=DEVICE)
     outside[p.o_start[0]:p.o_start[-1]] = False
@@ -97,93 +77,18 @@ def check(lengths, heads=2, sequences=None, **options):
     return f"error {error:.2e} of {bound:.2e}"
 
 
-def gradients(q, k, v, dout, scale, dtype):
-    """dq, dk and dv of `[..., n, D]` in `dtype` throughout, with no fusion."""
-    q, k, v, dout = (x.to(dtype) for x in (q, k, v, dout))
-    p = torch.softmax((q @ k.transpose(-1, -2)) * scale, -1)
-    dp = dout @ v.transpose(-1, -2)
-    ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
-    return ds @ k, ds.transpose(-1, -2) @ q, p.transpose(-1, -2) @ dout
-
-
-def run_backward(p, dout, plan=None, rotary=None, sincos=None):
+def run_backward(p, dout, plan=None, rotary=None, sincos=None, **options):
     """Runs a problem into NaN-filled gradients."""
     t = p.tensors
     plan = plan or jfa.BlockAttentionBackwardPlan(
-        t["q"], t["k"], t["v"], p.offsets, scale=p.scale, rotary=rotary)
+        t["q"], t["k"], t["v"], p.offsets, scale=p.scale, rotary=rotary,
+        **options)
     outputs = plan.make_outputs()
     for x in outputs:
         x.fill_(NAN)
     plan.bind(t["q"], t["k"], t["v"], dout, *outputs, sincos=sincos)()
     torch.cuda.synchronize()
     return outputs
-
-
-def make_dout(p):
-    g = torch.Generator(device=DEVICE).manual_seed(p.seed + 1)
-    dout = torch.randn(p.tensors["q"].shape, device=DEVICE, generator=g)
-    dout = dout.to(p.dtype)
-    dout[:p.o_start[0]] = NAN
-    dout[p.o_start[-1]:] = NAN
-    return dout
-
-
-def turn(x, sincos, sign):
-    """Rotates pairs of `[..., H, n, D]` by the angles `[..., n, D]`, in their
-    type; forward with `sign` 1, back with -1."""
-    sine, cosine = sincos.to(x.dtype)[..., None, :, :].chunk(2, -1)
-    even, odd = x[..., 0::2], x[..., 1::2]
-    sine = sine * sign
-    return torch.stack((even * cosine - odd * sine, odd * cosine + even * sine),
-                       -1).flatten(-2)
-
-
-def make_angles(p):
-    """Sines and cosines of random angles."""
-    g = torch.Generator(device=DEVICE).manual_seed(p.seed + 2)
-    angles = torch.rand(p.q_rows, p.head_dim // 2, device=DEVICE, generator=g)
-    angles = angles * 2 * math.pi
-    sincos = torch.cat((angles.sin(), angles.cos()), -1).to(p.dtype)
-    sincos[:p.o_start[0]] = NAN
-    sincos[p.o_start[-1]:] = NAN
-    return sincos
-
-
-def compare_gradients(p, dout, got, blocks=None, sincos=None, rotated=0):
-    """Raises AssertionError unless dq, dk and dv are right; returns errors and
-    bounds. The first `rotated` of them are turned back."""
-    scale = p.scale or 1 / math.sqrt(p.head_dim)
-    worst = [[0.0] * 3 for _ in range(3)]
-    by_length = {}
-    for b in range(p.batch) if blocks is None else blocks:
-        by_length.setdefault(p.q_len[b], []).append(p.o_start[b])
-    for n, starts in by_length.items():
-        size = max(1, (1 << 26) // (n * p.heads[0] * p.head_dim))
-        for at in range(0, len(starts), size):
-            rows = torch.tensor(starts[at:at + size], device=DEVICE)[:, None]
-            rows = rows + torch.arange(n, device=DEVICE)
-            inputs = [x[rows].transpose(1, 2)
-                      for x in (*(p.tensors[n] for n in "qkv"), dout)]
-            ref = gradients(*inputs, scale, torch.float32)
-            low = gradients(*inputs, scale, p.dtype)
-            if rotated:
-                angles = sincos[rows]
-                ref, low = ([turn(x, angles, -1) if i < rotated else x
-                             for i, x in enumerate(xs)] for xs in (ref, low))
-            for i in range(3):
-                x = got[i][rows].transpose(1, 2).float()
-                assert torch.isfinite(x).all(), \
-                    f"{NAMES[i]} has values that are not finite"
-                for j, change in enumerate((x - ref[i], low[i].float() - ref[i],
-                                            ref[i] + 0.3 - 0.3 - ref[i])):
-                    worst[i][j] = max(worst[i][j], max_abs(change))
-    notes = []
-    for name, (error, low_error, slack) in zip(NAMES, worst):
-        bound = 2 * low_error + 2 * slack
-        assert error <= bound, \
-            f"{name} is off by {error:.3e}, allowed {bound:.3e}"
-        notes.append(f"{name} {error:.1e} of {bound:.1e}")
-    return ", ".join(notes)
 
 
 def check_backward(lengths, heads=2, blocks=None, **options):
@@ -242,21 +147,33 @@ def rotary():
         got = run_backward(p, dout, rotary=kind, sincos=sincos)
         note = compare_gradients(p, dout, got, None, sincos, rotated)
         used = slice(p.o_start[0], p.o_start[-1])
-        plain = run_backward(p, dout)
-        fused_error = unfused_error = 0.0
-        exact = compute_exact(p, dout, sincos, rotated)
-        for i in range(rotated):
-            angles = sincos[used]
-            after = turn(plain[i][used].transpose(0, 1), angles, -1)
-            wanted = exact[i][used]
-            fused_error += (got[i][used].float() - wanted).square().mean().item()
-            unfused_error += (after.transpose(0, 1).float()
-                              - wanted).square().mean().item()
-        ratio = math.sqrt(fused_error / unfused_error)
-        assert ratio < 1, f"{ratio:.2f} of the error of turning back afterwards"
-        return f"{ratio:.2f} of the unfused error; {note}"
+        exact = compute(p, dout, sincos, rotated, torch.float32)
+        # The same kernel without the rotation, and torch without any kernel.
+        afterwards = [turn(x[used].transpose(0, 1), sincos[used], -1)
+                      .transpose(0, 1) for x in run_backward(p, dout)[:rotated]]
+        unfused = compute(p, dout, sincos, rotated, p.dtype)
 
-    def compute_exact(p, dout, sincos, rotated):
+        def error(xs):
+            return math.sqrt(sum((x.float() - wanted[used]).square().mean().item()
+                                 for x, wanted in zip(xs, exact[:rotated])))
+
+        fused_error = error([x[used] for x in got])
+        to_kernel = fused_error / error(afterwards)
+        rotating(p, dout, kind, sincos, rotated)
+        to_torch = fused_error / error([x[used] for x in unfused])
+        assert to_kernel < 1, f"{to_kernel:.2f} of the error of turning back after"
+        assert to_torch <= 0.5, f"{to_torch:.2f} of the error of torch"
+        return (f"{to_kernel:.2f} of the error of turning back after, "
+                f"{to_torch:.2f} of torch's; {note}")
+
+    def rotating(p, dout, kind, sincos, rotated):
+        """The kernel that rotates q, k and v itself."""
+        got = run_backward(p, dout, rotary=kind, sincos=sincos,
+                           rotate_inputs=True)
+        p = rotate_inputs(p, sincos, rotated)
+        compare_gradients(p, dout, got, None, sincos, rotated)
+
+    def compute(p, dout, sincos, rotated, dtype):
         result = [torch.zeros(dout.shape, device=DEVICE) for _ in range(3)]
         by_length = {}
         for b in range(p.batch):
@@ -266,15 +183,18 @@ def rotary():
             rows = rows + torch.arange(n, device=DEVICE)
             inputs = [x[rows].transpose(1, 2)
                       for x in (*(p.tensors[x] for x in "qkv"), dout)]
-            ref = gradients(*inputs, p.head_dim**-0.5, torch.float32)
-            for i in range(3):
-                x = turn(ref[i], sincos[rows], -1) if i < rotated else ref[i]
-                result[i][rows] = x.transpose(1, 2)
+            found = gradients(*inputs, p.head_dim**-0.5, dtype)
+            for i, x in enumerate(found):
+                x = turn(x, sincos[rows], -1) if i < rotated else x
+                result[i][rows] = x.transpose(1, 2).float()
         return result
 
-    for kind, rotated in (("qk", 2), ("qkv", 3)):
+    for kind, rotated in ROTATED.items():
         for name, options in variants():
             for heads in (1, 2, 3, 8):
+                yield (f"forward rotary {kind} {name} heads {heads}",
+                       lambda k=kind, h=heads, o=options: check(
+                           all_lengths(), h, rotary=k, lead=5, tail=70, **o))
                 yield (f"rotary {kind} {name} heads {heads}",
                        lambda k=kind, r=rotated, h=heads, o=options:
                        body(k, r, h, o))
@@ -296,6 +216,34 @@ def autograd():
 
     yield "autograd", body
 
+    def with_rotary(kind, rotated, function):
+        p = make_problem(all_lengths(), 2, lead=3, tail=130)
+        used = slice(p.o_start[0], p.o_start[-1])
+        dout, sincos = make_dout(p), make_angles(p) if kind else None
+        t = {n: x.clone().requires_grad_() for n, x in p.tensors.items()}
+        o = function(t["q"], t["k"], t["v"], p.offsets, rotary=kind,
+                     sincos=sincos)
+        o.backward(dout)
+        want = run_backward(p, dout, rotary=kind, sincos=sincos,
+                            rotate_inputs=True)
+        same = run(p, rotary=kind, sincos=sincos)
+        assert torch.equal(o[used], same[used]), "o"
+        if kind:
+            p = rotate_inputs(p, sincos, rotated)
+        compare(p, o.detach())
+        for name, x in zip("qkv", want):
+            got = t[name].grad
+            assert torch.equal(got[used], x[used]), f"the gradient of {name}"
+            assert (got[:used.start] == 0).all() and \
+                (got[used.stop:] == 0).all(), f"rows of no sequence of {name}"
+
+    compiled = torch.compile(jfa.block_attention, fullgraph=True)
+    for kind, rotated in ((None, 0), ("qk", 2), ("qkv", 3)):
+        for name, function in (("autograd", jfa.block_attention),
+                               ("torch.compile", compiled)):
+            yield (f"{name} rotary {kind}", lambda k=kind, r=rotated, f=function:
+                   with_rotary(k, r, f))
+
 
 @test
 def inputs():
@@ -310,20 +258,24 @@ def inputs():
 def isolation():
     """NaN and infinities stay in their own block."""
 
-    def results(p):
-        return (run(p), *run_backward(p, make_dout(p)))
+    def results(p, sincos):
+        dout = make_dout(p)
+        turned = dict(rotary="qkv", sincos=sincos)
+        return (run(p), *run_backward(p, dout), run(p, **turned),
+                *run_backward(p, dout, **turned, rotate_inputs=True))
 
     def body(value, dim):
         p = make_problem([300, 64, 0, 65, 1, 129, 640], 3, head_dim=dim)
-        all_good = results(p)
+        sincos = make_angles(p)
+        all_good = results(p, sincos)
         good = all_good[0]
         keep = torch.ones(good.shape[0], dtype=torch.bool, device=DEVICE)
         for bad in (1, 4, 6, 9):
             rows = slice(p.o_start[bad], p.o_start[bad + 1])
             keep[rows] = False
-            for x in p.tensors.values():
+            for x in (*p.tensors.values(), sincos):
                 x[rows] = value
-        for x, good in zip(results(p), all_good):
+        for x, good in zip(results(p, sincos), all_good):
             assert torch.equal(x[keep], good[keep])
 
     for value, dim in itertools.product((NAN, float("-inf")), (64, 128)):
@@ -339,6 +291,12 @@ def repeatability():
         first = run(p, plan)
         for i in range(100):
             assert torch.equal(run(p, plan), first), f"launch {i} differs"
+        plan = make_plan(p, rotary="qkv")
+        sincos = make_angles(p)
+        first = run(p, plan, sincos=sincos)
+        for i in range(100):
+            assert torch.equal(run(p, plan, sincos=sincos), first), \
+                f"rotary launch {i} differs"
         dout = make_dout(p)
         plan = jfa.BlockAttentionBackwardPlan(*(p.tensors[n] for n in "qkv"),
                                               p.offsets)
@@ -368,6 +326,10 @@ def sizes():
     long = [2048] * 2100 + [1000, 77]
     some = [0, 1050, 65471, 65503, 65535, 65536, 67200, 67215, 67216, 67217]
     yield "2^31 elements", lambda: check(long, 4, some, tail=64)
+    yield ("rotary B=100000",
+           lambda: check(lengths(100000, 9), rotary="qk", tail=64))
+    yield ("rotary 2^31 elements",
+           lambda: check(long, 4, some, rotary="qkv", tail=64))
     yield "backward B=100000", lambda: check_backward(lengths(100000, 9), tail=64)
     yield "backward 2^31 elements", lambda: check_backward(long, 4, some, tail=64)
 
@@ -401,6 +363,8 @@ def strides():
             part.copy_(p.tensors[name])
             p.tensors[name] = part
         compare(p, run(p))
+        sincos = make_angles(p)
+        compare(rotate_inputs(p, sincos, 2), run(p, rotary="qk", sincos=sincos))
         dout = make_dout(p)
         compare_gradients(p, dout, run_backward(p, dout))
 
@@ -476,7 +440,33 @@ def refusals():
                 *(p.tensors[n] for n in "qkv"), p.offsets, rotary="kv"),
             "rotary")
 
+    def forward_rotary():
+        p = make_problem(lengths, 4)
+        return expect_refusal(lambda: make_plan(p, rotary="v"), "rotary")
+
+    def forward_angles(rotary, given):
+        p = make_problem(lengths, 4)
+        plan = make_plan(p, rotary=rotary)
+        o = torch.empty(plan.shape, dtype=p.dtype, device=DEVICE)
+        t = dict(p.tensors, o=o, sincos=given(p))
+        return expect_refusal(lambda: plan.bind(**t)(), "sincos", (o,))
+
+    def angles_for_nothing():
+        p = make_problem(lengths, 4)
+        return expect_refusal(
+            lambda: jfa.block_attention(*(p.tensors[n] for n in "qkv"),
+                                        p.offsets, sincos=make_angles(p)),
+            "sincos")
+
     yield "refuses a rotation of k and v only", rotary
+    yield "refuses a rotation of v only", forward_rotary
+    for what, rotary, given in (
+            ("no angles", "qk", lambda p: None),
+            ("angles of a plan without", None, make_angles),
+            ("angles in fp32", "qk", lambda p: make_angles(p).float()),
+            ("angles of fewer rows", "qk", lambda p: make_angles(p)[1:])):
+        yield (f"refuses {what}", lambda r=rotary, g=given: forward_angles(r, g))
+    yield "refuses angles that nothing is rotated by", angles_for_nothing
     yield "refuses a small workspace", lambda: at_execution("workspace_bytes",
                                                             short)
 

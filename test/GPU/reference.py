@@ -179,8 +179,12 @@ def references(problem, sequences=None, chunk_elements=1 << 28):
 
 
 def attend_gradients(q, k, v, dout, scale, causal, dtype):
-    """dq, dk, dv of [..., n, D] in `dtype` throughout: the formula with no
-    fusion, every product of matrices rounded."""
+    """dq, dk, dv of [..., n, D] in `dtype` throughout: the contract's formula with
+    no fusion, every product of matrices rounded.
+
+    delta comes from the outputs as they are stored, as the contract says. Where
+    keys have much in common (random walks), their rounding decides on the error
+    of dq: rows of dS no longer sum to 0."""
     q, k, v, dout = (x.to(dtype) for x in (q, k, v, dout))
     n_q, n_k = q.shape[-2], k.shape[-2]
     s = (q @ k.transpose(-1, -2)) * scale
@@ -193,14 +197,9 @@ def attend_gradients(q, k, v, dout, scale, causal, dtype):
         p = p.nan_to_num(0.0)
     dv = p.transpose(-1, -2) @ dout
     dp = dout @ v.transpose(-1, -2)
-    delta = (p.float() * dp.float()).sum(-1, keepdim=True)
+    delta = (dout.float() * (p @ v).float()).sum(-1, keepdim=True)
     ds = (p.float() * (dp.float() - delta)).to(dtype) * scale
     return ds @ k, ds.transpose(-1, -2) @ q, dv
-
-
-# Where a gradient vanishes, as dq of a sequence with one key, the reference's sums
-# cancel exactly and the bound of the contract is 0. Sums of fp32 products do not.
-VANISHING = 5e-5
 
 
 class Gradients:
@@ -295,11 +294,10 @@ class Gradients:
             assert (x[~self.seen[name]] == 0).all(), \
                 f"{name} is not 0 where nothing is seen"
             error = max_abs(x - ref)
-            bound = VANISHING + 2 * max_abs(low - ref) + 2 * max_abs(
-                ref + 0.3 - 0.3 - ref)
+            bound = 2 * max_abs(low - ref) + 2 * max_abs(ref + 0.3 - 0.3 - ref)
             assert error <= bound, \
                 f"{name} is off by {error:.3e}, allowed {bound:.3e}"
-            share = max(share, error / bound)
+            share = max(share, error / bound if bound else 0.0)
         return share
 
 

@@ -145,3 +145,56 @@ TEST(Bundle, SurvivesDamage) {
   std::vector<Manifest> manifests;
   EXPECT_TRUE(read(makeBundle(std::string(200000, '[')), manifests).failed());
 }
+
+//===----------------------------------------------------------------------===//
+// KernelRegistry
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Adds a bundle with a kernel for each limit of the length, in this order. The
+/// bundle has no bytes of its own to keep: nobody loads its code.
+void addKernels(KernelRegistry &registry, const std::string &source,
+                const std::vector<std::string> &limits) {
+  const std::string begin = R"({"schema":1,"kernels":[)", end = "]}";
+  std::string kernel =
+      kHeader.substr(begin.size(), kHeader.size() - begin.size() - end.size());
+  std::string header = begin;
+  for (const std::string &limit : limits) {
+    std::string with = kernel;
+    const std::string at = "\"BLOCK_M\"";
+    with.insert(with.find(at), "\"MAX_LENGTH\":" + limit + ",");
+    header += (header == begin ? "" : ",") + with;
+  }
+  std::string bytes = makeBundle(header + end);
+  Status status = registry.add(reinterpret_cast<const uint8_t *>(bytes.data()),
+                               bytes.size(), source, nullptr);
+  ASSERT_FALSE(status.failed()) << status.message;
+}
+
+/// Which kernel serves a batch of so long sequences, as "SOURCE LIMIT".
+std::string findFor(KernelRegistry &registry, int64_t longest) {
+  const Gpu gpu = {0, nullptr, 132, 9, 0, 1};
+  Kernel *kernel = findKernel(registry, gpu, "attention_fwd",
+                              {{"HEAD_DIM", "128"}}, longest);
+  return kernel ? kernel->getSource() + " " +
+                      kernel->getManifest().getParameter("MAX_LENGTH", "")
+                : "none";
+}
+} // namespace
+
+TEST(KernelRegistry, FirstOfTheNewestBundleThatSuits) {
+  KernelRegistry registry;
+  EXPECT_EQ(findFor(registry, 1), "none");
+  addKernels(registry, "old", {"64", "256", "0"});
+  EXPECT_EQ(findFor(registry, 1), "old 64");
+  EXPECT_EQ(findFor(registry, 64), "old 64");
+  EXPECT_EQ(findFor(registry, 65), "old 256");
+  EXPECT_EQ(findFor(registry, 257), "old 0");
+  addKernels(registry, "new", {"32", "128"});
+  EXPECT_EQ(findFor(registry, 32), "new 32");
+  EXPECT_EQ(findFor(registry, 33), "new 128");
+  EXPECT_EQ(findFor(registry, 129), "old 256");
+  addKernels(registry, "newest", {"0", "64"});
+  EXPECT_EQ(findFor(registry, 1), "newest 0");
+  EXPECT_EQ(registry.getCount(), 7u);
+}

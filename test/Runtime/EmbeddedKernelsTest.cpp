@@ -49,7 +49,8 @@ static std::vector<jfaKernelFacts> getEmbedded() {
 }
 
 /// The parameters that tell the kernels of an entry apart.
-static std::vector<std::string> getNames(const std::string &entry) {
+static std::vector<std::string> getNames(const std::string &entry,
+                                         const std::string &arch) {
   if (entry == "attention_bwd_pre") {
     return {"HEAD_DIM", "ELEMENT", "JAGGED", "BROADCAST_QUERY"};
   }
@@ -57,15 +58,15 @@ static std::vector<std::string> getNames(const std::string &entry) {
     return {"HEAD_DIM", "ELEMENT", "CAUSAL"};
   }
   if (entry == "block_attention_fwd") {
-    return {"HEAD_DIM", "ELEMENT"};
+    return {"HEAD_DIM", "ELEMENT", "ROTARY"};
   }
   if (entry == "block_attention_bwd") {
-    return {"HEAD_DIM", "ELEMENT", "ROTARY"};
+    return {"HEAD_DIM", "ELEMENT", "ROTARY", "ROTATE_INPUTS"};
   }
   if (entry == "attention_bwd_post") {
     return {"HEAD_DIM", "ELEMENT", "JAGGED"};
   }
-  if (entry == "attention_fwd") {
+  if (entry == "attention_fwd" && arch == "sm_90a") {
     return {"HEAD_DIM",        "ELEMENT", "JAGGED",
             "BROADCAST_QUERY", "CAUSAL",  "MAX_LENGTH"};
   }
@@ -73,10 +74,11 @@ static std::vector<std::string> getNames(const std::string &entry) {
 }
 
 /// The kernels that an entry has to have: every combination, but that shared
-/// queries are jagged.
-static std::vector<std::string> getProblems(const std::string &entry) {
-  std::vector<std::string> problems = {entry};
-  for (const std::string &name : getNames(entry)) {
+/// queries are jagged, and that no inputs are rotated where nothing is.
+static std::vector<std::string> getProblems(const std::string &entry,
+                                            const std::string &arch) {
+  std::vector<std::string> problems = {arch + " " + entry};
+  for (const std::string &name : getNames(entry, arch)) {
     std::vector<std::string> values = {"false", "true"};
     if (name == "HEAD_DIM") {
       values = {"64", "128"};
@@ -97,6 +99,10 @@ static std::vector<std::string> getProblems(const std::string &entry) {
             problem.find(" HEAD_DIM=128") != std::string::npos && !isDense &&
             problem.find(" BROADCAST_QUERY=true") == std::string::npos &&
             problem.find(" CAUSAL=true") == std::string::npos;
+        bool isRotated = problem.find(" ROTARY=0") == std::string::npos;
+        if (name == "ROTATE_INPUTS" && value == "true" && !isRotated) {
+          continue;
+        }
         if (name == "MAX_LENGTH"
                 ? value == "0" || hasShort
                 : name != "BROADCAST_QUERY" || value == "false" || !isDense) {
@@ -112,9 +118,8 @@ static std::vector<std::string> getProblems(const std::string &entry) {
 TEST(EmbeddedKernels, AreOneForEachProblem) {
   std::map<std::string, int> found;
   for (const jfaKernelFacts &facts : getEmbedded()) {
-    EXPECT_STREQ(facts.arch, "sm_90a");
-    std::string key = facts.entry;
-    for (const std::string &name : getNames(facts.entry)) {
+    std::string key = std::string(facts.arch) + " " + facts.entry;
+    for (const std::string &name : getNames(facts.entry, facts.arch)) {
       key += " " + name + "=" + getParameter(facts, name);
     }
     ++found[key];
@@ -125,12 +130,14 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
   if (found.empty()) {
     GTEST_SKIP() << "the library was built without kernels";
   }
+  const std::pair<const char *, const char *> entries[] = {
+      {"sm_90a", "attention_fwd"},       {"sm_90a", "attention_bwd_pre"},
+      {"sm_90a", "attention_bwd"},       {"sm_90a", "attention_bwd_query"},
+      {"sm_90a", "attention_bwd_post"},  {"sm_90a", "block_attention_fwd"},
+      {"sm_90a", "block_attention_bwd"}, {"sm_100a", "attention_fwd"}};
   size_t expected = 0;
-  for (const char *entry :
-       {"attention_fwd", "attention_bwd_pre", "attention_bwd",
-        "attention_bwd_query", "attention_bwd_post", "block_attention_fwd",
-        "block_attention_bwd"}) {
-    for (const std::string &problem : getProblems(entry)) {
+  for (const auto &[arch, entry] : entries) {
+    for (const std::string &problem : getProblems(entry, arch)) {
       EXPECT_EQ(found[problem], 1) << problem;
       ++expected;
     }
@@ -151,9 +158,9 @@ TEST(EmbeddedKernels, LowerLimitsOfLengthComeFirst) {
   // A plan takes the first kernel that suits.
   std::map<std::string, int64_t> before;
   for (const jfaKernelFacts &facts : getEmbedded()) {
-    std::string key = facts.entry;
+    std::string key = std::string(facts.arch) + " " + facts.entry;
     for (const char *name : {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED",
-                             "BROADCAST_QUERY", "ROTARY"}) {
+                             "BROADCAST_QUERY", "ROTARY", "ROTATE_INPUTS"}) {
       key += " " + getParameter(facts, name);
     }
     std::string text = getParameter(facts, "MAX_LENGTH");
@@ -178,4 +185,57 @@ TEST(EmbeddedKernels, LengthsThatKernelsSuit) {
   EXPECT_EQ((Sequences{2, nullptr, k, 12, 0}.findLongest()), 12);
   EXPECT_EQ((Sequences{7, nullptr, nullptr, 4, 5}.findLongest()), 5);
   EXPECT_EQ((Sequences{0, q, k, 0, 0}.findLongest()), 0);
+}
+
+TEST(EmbeddedKernels, ShortSequencesHaveTheirOwn) {
+  if (getEmbedded().empty()) {
+    GTEST_SKIP() << "the library was built without kernels";
+  }
+  // The library's own registry is not exported; this is the bundle it embeds.
+  KernelRegistry registry;
+  Status status = registry.addFile(JFA_TEST_FORWARD_BUNDLE);
+  ASSERT_FALSE(status.failed()) << status.message;
+  const Gpu gpu = {0, nullptr, 132, 9, 0, 1};
+  const KernelParameters parameters = {{"HEAD_DIM", "128"},
+                                       {"ELEMENT", "bf16"},
+                                       {"CAUSAL", "false"},
+                                       {"JAGGED", "true"},
+                                       {"BROADCAST_QUERY", "false"}};
+  auto getLimit = [&](int64_t longest) {
+    Kernel *kernel =
+        findKernel(registry, gpu, "attention_fwd", parameters, longest);
+    return kernel ? kernel->getManifest().getInteger("MAX_LENGTH", -1) : -2;
+  };
+  EXPECT_EQ(getLimit(1), 64);
+  EXPECT_EQ(getLimit(64), 64);
+  EXPECT_EQ(getLimit(65), 0);
+  EXPECT_EQ(getLimit(100000), 0);
+}
+
+TEST(EmbeddedKernels, AreChosenByArchitecture) {
+  if (getEmbedded().empty()) {
+    GTEST_SKIP() << "the library was built without kernels";
+  }
+  KernelRegistry registry;
+  for (const char *bundle :
+       {JFA_TEST_FORWARD_BUNDLE, JFA_TEST_BLACKWELL_FORWARD_BUNDLE}) {
+    Status status = registry.addFile(bundle);
+    ASSERT_FALSE(status.failed()) << status.message;
+  }
+  const KernelParameters parameters = {{"HEAD_DIM", "64"},
+                                       {"ELEMENT", "f16"},
+                                       {"CAUSAL", "true"},
+                                       {"JAGGED", "true"},
+                                       {"BROADCAST_QUERY", "true"}};
+  auto getArch = [&](int32_t major, int32_t minor) -> std::string {
+    const Gpu gpu = {0, nullptr, 132, major, minor, 1};
+    Kernel *kernel =
+        findKernel(registry, gpu, "attention_fwd", parameters, 5000);
+    return kernel ? kernel->getManifest().arch : "none";
+  };
+  EXPECT_EQ(getArch(9, 0), "sm_90a");
+  EXPECT_EQ(getArch(10, 0), "sm_100a");
+  // Code for one architecture with "a" runs on no other.
+  EXPECT_EQ(getArch(10, 3), "none");
+  EXPECT_EQ(getArch(12, 0), "none");
 }

@@ -171,13 +171,20 @@ def keep_bindings(arguments):
 
 
 def specialize(options, lines, path, arguments):
-    """The kernel that is left once its parameters are bound."""
+    """The kernel that is left once its parameters are bound, without buffers and
+    barriers that nothing uses."""
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))
-    return subprocess.run(
-        [options.jfa_opt, path, "--arch=sm_90a", "--emit=tlx", "-o", "-"] +
-        keep_bindings(arguments), capture_output=True, text=True,
+    text = subprocess.run(
+        [options.jfa_opt, path, f"--arch={options.arch}", "--emit=tlx", "-o",
+         "-"] + keep_bindings(arguments), capture_output=True, text=True,
         check=True).stdout
+    allocs = re.findall(
+        r"^ *(%\w+) = tlx\.(?:local_alloc|alloc_barriers) .*\n", text, re.M)
+    for name in allocs:
+        if len(re.findall(rf"{name}\b", text)) == 1:
+            text = re.sub(rf"^ *{name} = .*\n", "", text, flags=re.M)
+    return text
 
 
 def judge(options, lines, path, arguments):
@@ -211,6 +218,8 @@ def main():
     else:
         presets = {name: PRESETS[name].split()
                    for name in options.preset or PRESETS}
+    folder = os.path.basename(os.path.dirname(os.path.abspath(options.kernel)))
+    options.arch = "sm_100a" if folder == "sm100" else "sm_90a"
     with open(options.kernel, encoding="utf-8") as file:
         lines = file.read().split("\n")
     matrices, survivors = collections.defaultdict(dict), []

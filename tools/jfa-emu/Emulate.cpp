@@ -48,6 +48,7 @@ static std::string bindAttention(const Options &options, Manifest &manifest,
   problem.causal |= manifest.isCausal;
   problem.headDim = manifest.headDim;
   problem.rotary = manifest.rotary;
+  problem.rotatesInputs = manifest.rotatesInputs;
   problem.seed = options.seed;
   problem.maxCtas =
       options.grid.empty() ? 3 * manifest.shape.cluster[0] : options.grid[0];

@@ -15,6 +15,7 @@
 #include "DriverMode.h"
 #include "DriverOptions.h"
 #include "Emulate.h"
+#include "Heap.h"
 
 #include "jfa/InitAll.h"
 #include "jfa/Target/Driver/Output.h"
@@ -329,6 +330,7 @@ static SmallVector<char *> takeEmulation(int &argc, char **argv) {
 
 int mlir::jfa::runDriver(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  reserveHeap();
   DialectRegistry registry;
   registerCompilerDialects(registry);
   // For options that name passes, such as --mlir-print-ir-after.

@@ -74,13 +74,12 @@ std::string mlir::jfa::sim::readCommandLine(
     }
     bool isNext = equals == std::string::npos;
     if (isNext && i + 1 == argc) {
-      return "expected " + std::string(reader->second.expected) + " after '" +
-             name + "'";
+      return "expected " + reader->second.expected + " after '" + name + "'";
     }
     std::string value = isNext ? argv[++i] : argument.substr(equals + 1);
     if (!reader->second.read(value)) {
-      return "expected " + std::string(reader->second.expected) + " for '" +
-             name + "', but got '" + value + "'";
+      return "expected " + reader->second.expected + " for '" + name +
+             "', but got '" + value + "'";
     }
   }
   return "";

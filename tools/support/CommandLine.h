@@ -27,7 +27,7 @@ using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 /// An option that takes a value: what it expects, and how it is read, which
 /// may fail.
 struct OptionReader {
-  const char *expected;
+  std::string expected;
   std::function<bool(const std::string &)> read;
 };
 
@@ -46,7 +46,9 @@ OptionReader readNamed(NamedTexts &to);
 /// A number that is at least `least`; `to` may be optional.
 template <typename T>
 OptionReader readNumber(T &to, int64_t least) {
-  return {"a number", [&to, least](const std::string &text) {
+  return {"a number from " + std::to_string(least) + " to " +
+              std::to_string(kLargestNumber),
+          [&to, least](const std::string &text) {
             int64_t value = 0;
             bool isNumber = parseNumber(text, value) && value >= least;
             to = value;

@@ -127,7 +127,9 @@ private:
 
 /// An array in global memory, row-major.
 struct GlobalArray {
-  GlobalArray(std::string name, ElementKind kind, Shape shape);
+  /// Where only the order of accesses matters an array needs no bytes.
+  GlobalArray(std::string name, ElementKind kind, Shape shape,
+              bool hasBytes = true);
 
   int64_t getNumElements() const { return int64_t(written.size()); }
   uint8_t *at(int64_t element) {

@@ -119,6 +119,21 @@ Value LoweringBuilder::isLeader(const TaskThreads &task) {
   return equals(threadInTask(task), 0);
 }
 
+void LoweringBuilder::elected(const TaskThreads &task,
+                              function_ref<void()> body) {
+  auto elect = [&] {
+    guarded(create<NVVM::ElectSyncOp>(builder.getI1Type(), Value()), body);
+  };
+  if (task.threadsPerReplica <= 32) {
+    return elect();
+  }
+  Value warp = addConstant(uniformWarp(), -task.firstThread / 32);
+  if (task.replicas > 1) {
+    warp = remConstant(warp, task.threadsPerReplica / 32);
+  }
+  guarded(equals(warp, 0), elect);
+}
+
 void LoweringBuilder::syncTask(const TaskThreads &task) {
   if (task.threadsPerReplica <= 32) {
     create<NVVM::SyncWarpOp>(i32(-1));

@@ -74,6 +74,10 @@ public:
   Value replica(const TaskThreads &task);
   /// Whether this is the thread that acts for its task's replica.
   Value isLeader(const TaskThreads &task);
+  /// Runs `body` on one thread of the task's replica, always the same. ptxas
+  /// knows that it is one: around copies and products of tensor memory in a
+  /// branch on a thread's index it makes a loop over the threads that took it.
+  void elected(const TaskThreads &task, function_ref<void()> body);
   /// Lets the threads of the task's replica wait for each other.
   void syncTask(const TaskThreads &task);
 

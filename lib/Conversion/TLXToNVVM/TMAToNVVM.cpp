@@ -69,7 +69,7 @@ struct LoadLowering : public TaskLoweringPattern<AsyncDescriptorLoadOp> {
     if (mask) {
       mask = b.create<arith::TruncIOp>(b.builder.getI16Type(), mask);
     }
-    b.guarded(b.isLeader(task), [&] {
+    b.elected(task, [&] {
       // shared::cluster with the CTA's own address: the form that every
       // version of PTX for sm_90 has.
       auto pointer = LLVM::LLVMPointerType::get(op.getContext(), 7);
@@ -101,7 +101,7 @@ public:
       return failure();
     }
     b.syncTask(task);
-    b.guarded(b.isLeader(task), [&] {
+    b.elected(task, [&] {
       buildCopy(b, adaptor.getMap(), b.sharedPointer(adaptor.getSource()),
                 *coordinates);
       b.create<NVVM::CpAsyncBulkCommitGroupOp>();
@@ -142,7 +142,7 @@ struct StoreWaitLowering
 
   Replacement lower(AsyncDescriptorStoreWaitOp op, Adaptor, LoweringBuilder &b,
                     const TaskThreads &task) const override {
-    b.guarded(b.isLeader(task), [&] {
+    b.elected(task, [&] {
       b.create<NVVM::CpAsyncBulkWaitGroupOp>(
           op.getPending(),
           op.getWritten() ? UnitAttr() : UnitAttr::get(op.getContext()));
@@ -164,7 +164,7 @@ struct PrefetchLowering
     if (failed(coordinates)) {
       return failure();
     }
-    b.guarded(b.isLeader(task), [&] {
+    b.elected(task, [&] {
       b.create<NVVM::CpAsyncBulkTensorPrefetchOp>(
           adaptor.getMap(), *coordinates, /*im2colOffsets=*/ValueRange(),
           NVVM::TMALoadMode::TILE, /*l2CacheHint=*/Value());

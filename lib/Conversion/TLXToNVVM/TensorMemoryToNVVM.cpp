@@ -228,7 +228,7 @@ struct TensorDotLowering
       }
       lhs = *left;
     }
-    b.guarded(b.isLeader(task), [&] {
+    b.elected(task, [&] {
       Value accumulate =
           op.getAccumulate()
               ? adaptor.getAccumulate().front()
@@ -281,7 +281,7 @@ struct Tcgen05CommitLowering : public TaskLoweringPattern<Tcgen05CommitOp> {
   Replacement lower(Tcgen05CommitOp op, Adaptor adaptor, LoweringBuilder &b,
                     const TaskThreads &task) const override {
     Value address = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
-    b.guarded(b.isLeader(task), [&] {
+    b.elected(task, [&] {
       b.create<NVVM::Tcgen05CommitOp>(b.sharedPointer(address),
                                       /*multicastMask=*/Value(),
                                       NVVM::CTAGroupKind::CTA_1);

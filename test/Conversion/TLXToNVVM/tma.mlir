@@ -17,7 +17,8 @@ tlx.kernel @plain(%map: !plain, %i: i32, %j: i32) {
   tlx.async_tasks {
     tlx.async_task @t warps(1) {
       // CHECK: %[[PANEL:.+]] = arith.divui %[[J]], %[[C64]]
-      // CHECK: scf.if
+      // CHECK: %[[ELECTED:.+]] = nvvm.elect.sync -> i1
+      // CHECK: scf.if %[[ELECTED]]
       // CHECK: %[[TO:.+]] = llvm.addrspacecast %{{.+}} : !llvm.ptr<3> to !llvm.ptr<7>
       // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %[[TO]], %[[MAP]], %{{.+}}, box[%[[ZERO]], %[[I]], %[[PANEL]]] : !llvm.ptr<7>, !llvm.ptr
       tlx.async_descriptor_load %map[%i, %j], %b signal %full[%i] : !plain, !wide, !tlx.mbarrier<[2]>
@@ -57,6 +58,33 @@ tlx.kernel @ragged(%map: !ragged, %row: i32, %head: i32, %start: i32, %length: i
   tlx.async_tasks {
     tlx.async_task @t warps(1) {
       tlx.async_descriptor_load %map[%row, %head, %c0] segment(%start, %length), %b signal %full : !ragged, !tile, !tlx.mbarrier<[1]>
+    }
+  }
+}
+
+// Of several warps the first elects a thread, which is the one that waits later.
+// CHECK-LABEL: llvm.func @warpgroups(
+// CHECK-DAG:     %[[ZERO:.+]] = arith.constant 0 : i32
+// CHECK-DAG:     %[[C4:.+]] = arith.constant 4 : i32
+// CHECK:         nvvm.barrier id
+// CHECK:         %[[WARP:.+]] = nvvm.shfl.sync
+// CHECK:         %[[OF_REPLICA:.+]] = arith.remui %[[WARP]], %[[C4]]
+// CHECK:         %[[FIRST:.+]] = arith.cmpi eq, %[[OF_REPLICA]], %[[ZERO]]
+// CHECK:         scf.if %[[FIRST]] {
+// CHECK-NEXT:      %[[ELECTED:.+]] = nvvm.elect.sync -> i1
+// CHECK-NEXT:      scf.if %[[ELECTED]] {
+// CHECK:             nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK-NEXT:        nvvm.cp.async.bulk.commit.group
+// CHECK:         scf.if
+// CHECK-NEXT:      %[[AGAIN:.+]] = nvvm.elect.sync -> i1
+// CHECK-NEXT:      scf.if %[[AGAIN]] {
+// CHECK-NEXT:        nvvm.cp.async.bulk.wait_group 0 {read}
+tlx.kernel @warpgroups(%map: !plain, %i: i32, %j: i32) {
+  %b = tlx.local_alloc at 1024 : !wide
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) replicate(2) {
+      tlx.async_descriptor_store %map[%i, %j], %b : !plain, !wide
+      tlx.async_descriptor_store_wait pending(0)
     }
   }
 }

@@ -41,10 +41,10 @@ def expect(got, wanted):
 
 
 expect(report.describe_code(CODE), {
-    "HGMMA": "4, 2", "loop": "8", "waits": "1 at 0; 0 at 2 of 3",
+    "products": "4, 2", "loop": "8", "waits": "1 at 0; 0 at 2 of 3",
     "setmaxnreg": "24 / 240"})
 expect(report.describe_code("        /*0000*/                   EXIT ;\n"), {
-    "HGMMA": "0, 0", "loop": "0", "waits": "- of 0", "setmaxnreg": ""})
+    "products": "0, 0", "loop": "0", "waits": "-", "setmaxnreg": ""})
 
 ROW = dict.fromkeys(report.COLUMNS, "1")
 both = report.parse_rows(report.format_rows([{**ROW, "type": "bf16, f16"}]))
@@ -52,6 +52,6 @@ expect(report.check(both, [{**ROW, "type": "bf16"}, {**ROW, "type": "f16"}],
                     report.COLUMNS[5:]), [])
 expect(report.check(both, [{**ROW, "type": "bf16", "registers": "168"}],
                     ["registers"]),
-       ["1 1 1 1 bf16: expected 'registers' to be 168, but got 1",
-        "expected rows of shipped kernels, but got one for 1 1 1 1 f16"])
-expect(report.check([], [ROW], []), ["expected a row for 1 1 1 1 1, but got none"])
+       ["1 1 1 1 1 bf16: expected 'registers' to be 168, but got 1",
+        "expected rows of shipped kernels, but got one for 1 1 1 1 1 f16"])
+expect(report.check([], [ROW], []), ["expected a row for 1 1 1 1 1 1, but got none"])

@@ -13,11 +13,15 @@ import torch
 import jfa
 
 from . import peers
-from .inputs import Inputs
+from .inputs import Inputs, turn
 
 
 class GradientInputs(Inputs):
-    """The tensors of a shape, with a gradient of the output."""
+    """The tensors of a shape, of which q and k have been rotated if there are
+    angles, with a gradient of the output."""
+
+    # q, k, v and dO, and the gradients of q, k and v.
+    tensors_moved = 7
 
     def __init__(self, shape):
         super().__init__(shape)
@@ -74,11 +78,33 @@ class GradientInputs(Inputs):
         p = torch.softmax(scores, -1)
         dp = dout @ v.T
         ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
-        return ds @ k, ds.T @ q, p.T @ dout
+        dq, dk = ds @ k, ds.T @ q
+        if self.sincos is not None:
+            dq, dk = (turn(x[:, None], self.sincos[rows], -1)[:, 0]
+                      for x in (dq, dk))
+        return dq, dk, p.T @ dout
+
+
+def _block(inputs, rotary, sincos, **options):
+    q, k, v = (x.detach() for x in (inputs.q, inputs.k, inputs.v))
+    plan = jfa.BlockAttentionBackwardPlan(
+        q, k, v, inputs.offsets(inputs.shape.sequences), rotary=rotary,
+        **options)
+    outputs = plan.make_outputs()
+    launch = plan.bind(q, k, v, inputs.dout, *outputs, sincos=sincos)
+
+    def call():
+        launch()
+        return outputs
+
+    call.facts = plan.facts()
+    return call, lambda outs: outs
 
 
 def ours(inputs, work_order=0):
     s = inputs.shape
+    if s.mode == "block":
+        return _block(inputs, "qk" if s.rotary else None, inputs.sincos)
     shaped, offsets = peers.arguments(inputs)
     q, k, v = (x.detach() for x in shaped)
     o, lse = jfa.attention_forward(q, k, v, causal=s.causal, **offsets)
@@ -118,6 +144,49 @@ def backward_of(make):
     return peer
 
 
+def then_turned_back(make):
+    """A backward, and after it what torch.compile makes of undoing the
+    rotation."""
+
+    def peer(inputs):
+        if not inputs.shape.rotary:
+            raise peers.Unsuitable
+        backward, to_rows = make(inputs)
+        turn_back = torch.compile(
+            lambda dq, dk: (turn(dq, inputs.sincos, -1),
+                            turn(dk, inputs.sincos, -1)))
+
+        def call():
+            dq, dk, dv = backward()
+            return (*turn_back(dq, dk), dv)
+
+        return call, to_rows
+
+    return peer
+
+
+def _not_turned_back(inputs):
+    """Ours without undoing the rotation: what that costs."""
+    if not inputs.shape.rotary:
+        raise peers.Unsuitable
+    call, _ = _block(inputs, None, None)
+    return call, None
+
+
+def _rotating(inputs):
+    """Ours where q and k come unrotated."""
+    if not inputs.shape.rotary:
+        raise peers.Unsuitable
+    call, _ = _block(inputs, "qk", inputs.sincos, rotate_inputs=True)
+    return call, None
+
+
 PEERS = {"jfa": ours}
 for _name in ("cudnn", "fa2", "cudnn padded", "flex"):
     PEERS[_name] = backward_of(peers.PEERS[_name])
+PEERS["jfa unrotated"] = _not_turned_back
+PEERS["jfa rotating"] = _rotating
+PEERS["jfa + rotary"] = then_turned_back(
+    lambda inputs: _block(inputs, None, None))
+PEERS["fa2 + rotary"] = then_turned_back(backward_of(peers.fa2))
+PEERS["copy"] = peers.copy

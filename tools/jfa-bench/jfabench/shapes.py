@@ -22,8 +22,10 @@ class Shape:
     causal: bool
     # Of a skewed shape: one of equal lengths that takes as many FLOPs.
     twin: "Shape" = None
-    # Of block attention: the sequences, of which the lengths above are the blocks.
+    # Of block attention: the sequences, of which the lengths above are the blocks,
+    # and whether q and k are rotated, which the backward undoes.
     sequences: list = None
+    rotary: bool = False
 
     @property
     def problem(self):
@@ -41,12 +43,13 @@ class Shape:
         full = 4.0 * self.head_dim * self.heads * pairs
         return full / 2 if self.causal else full
 
-    @property
-    def bytes(self):
-        """What block attention has to move, with 16-bit elements: q, k, v and o
-        once. Memory does not bound the others."""
-        return 4 * 2 * sum(self.q_len) * self.heads * self.head_dim \
-            if self.mode == "block" else None
+    def count_bytes(self, tensors):
+        """What block attention has to move, with 16-bit elements: as many tensors
+        like q, once, and the angles. Memory does not bound the others."""
+        if self.mode != "block":
+            return None
+        heads = tensors * self.heads + (1 if self.rotary else 0)
+        return 2 * sum(self.q_len) * heads * self.head_dim
 
 
 def user_histories(count, longest, mean_fraction, seed=1):
@@ -79,12 +82,12 @@ def skewed_shapes():
     return result
 
 
-def block_shape(what, sequences, heads, dim):
+def block_shape(what, sequences, heads, dim, rotary=False):
     blocks = [min(64, length - row) for length in sequences
               for row in range(0, length, 64)]
     name = f"block {what} T{sum(sequences)} H{heads} D{dim}"
-    return Shape(name, "block", blocks, blocks, heads, dim, False,
-                 sequences=sequences)
+    return Shape(name + (" rotary" if rotary else ""), "block", blocks, blocks,
+                 heads, dim, False, sequences=sequences, rotary=rotary)
 
 
 def block_shapes():
@@ -98,6 +101,13 @@ def block_shapes():
         block_shape("n16384 of 64", [64] * 16384, 4, 128),
         block_shape("one", [1000000], 4, 128),
     ]
+
+
+def rotary_shapes():
+    """Those whose q and k are rotated."""
+    users = user_histories(1152, 4096, 0.3)
+    return [block_shape("n1152 max4096", users, 4, dim, rotary=True)
+            for dim in (128, 64)]
 
 
 def tuning_shapes():

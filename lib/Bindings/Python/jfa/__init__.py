@@ -24,7 +24,7 @@ _NEED_TORCH = {
     "attention": "autograd",
     "attention_backward": "backward",
     "attention_forward": "forward",
-    "block_attention": "block",
+    "block_attention": "block_autograd",
     "block_attention_forward": "block",
 }
 

@@ -278,8 +278,12 @@ tlx.kernel @block_attention_bwd(
   // What is computed.
   %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
+  // Nothing is rotated.
+  tlx.param ROTARY = 0 in [0] : i32
 
   // How it is computed.
+  // The rows of a chunk, which block_starts counts.
+  tlx.param BLOCK_M = 128 in [128] : i32
   tlx.param STAGES = 1 from 1 to 2 : i32
   tlx.param SOFTMAX_REGISTERS = 232 from 24 to 256 step 8 : i32
   tlx.param EPILOGUE_REGISTERS = 168 from 24 to 256 step 8 : i32

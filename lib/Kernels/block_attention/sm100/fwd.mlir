@@ -216,8 +216,12 @@ tlx.kernel @block_attention_fwd(
   // What is computed.
   %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
+  // Nothing is rotated.
+  tlx.param ROTARY = 0 in [0] : i32
 
   // How it is computed.
+  // The rows of a chunk, which block_starts counts.
+  tlx.param BLOCK_M = 128 in [128] : i32
   tlx.param STAGES = 2 from 2 to 6 : i32
   // O takes 2 x HEAD_DIM columns.
   tlx.param O_STAGES = 1 from 1 to 2 : i32

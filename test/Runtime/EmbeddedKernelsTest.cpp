@@ -57,10 +57,8 @@ static std::vector<std::string> getNames(const std::string &entry,
   if (entry == "attention_bwd_query") {
     return {"HEAD_DIM", "ELEMENT", "CAUSAL"};
   }
-  if (arch == "sm_100a" && entry != "attention_fwd") {
-    return {"HEAD_DIM", "ELEMENT"};
-  }
-  if (entry == "block_attention_fwd") {
+  if (entry == "block_attention_fwd" ||
+      (arch == "sm_100a" && entry == "block_attention_bwd")) {
     return {"HEAD_DIM", "ELEMENT", "ROTARY"};
   }
   if (entry == "block_attention_bwd") {

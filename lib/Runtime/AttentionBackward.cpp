@@ -137,8 +137,11 @@ Status AttentionBackwardPlan::listKeys(Launch &launch) {
   shape.rows = TileRows::Keys;
   shape.causal = forward.causal;
   shape.heads = shape.sharedHeads = forward.kvHeads;
-  // Of q and of do, for each query head of the group.
-  shape.bytesPerRow = 2 * int64_t(sizeof(uint16_t)) * forward.headDim *
+  // Of q, do and the sums of dq, for each query head of the group; and as much
+  // again, since a section's tiles have as many rows of k, v, dk and dv.
+  constexpr auto kBytesPerElement =
+      int64_t(2 * sizeof(uint16_t) + sizeof(float));
+  shape.bytesPerRow = 2 * kBytesPerElement * forward.headDim *
                       (forward.queryHeads / forward.kvHeads);
   shape.workers = gpu.multiprocessors *
                   std::max<int64_t>(1, manifest.getInteger("CTAS_PER_SM", 1));

@@ -141,6 +141,7 @@ private:
   void makeSinCos();
   bool lookUp(const std::string &name, Value &value) const;
 
+  /// Only while bind() runs.
   const Program *program = nullptr;
   std::vector<GlobalArray> *arrays = nullptr;
 };

@@ -81,29 +81,45 @@ void tlx::buildBarrierWait(LoweringBuilder &b, Value address, Value parity) {
            "r,r,~{memory}", {address, parity}, {});
 }
 
+/// How instruction `k` names its descriptor of `factor`, the first of which is
+/// operand `first`; adds to `text` what computes it in the register `sum`.
+static std::string nameDescriptor(const DotFactor &factor, size_t k,
+                                  size_t first, StringRef sum,
+                                  std::string &text) {
+  if (factor.distances.empty()) {
+    return numbered("$", first + k, 1);
+  }
+  if (factor.distances[k] == 0) {
+    return numbered("$", first, 1);
+  }
+  text += llvm::formatv("add.s64 {0}, ${1}, {2}; ", sum, first,
+                        factor.distances[k]);
+  return sum.str();
+}
+
 /// The text of `dot`: operands are the accumulators (twice, as results and as
 /// what is tied to them), B's descriptors, then A's descriptors or registers.
 static std::string dotText(const DotInstructions &dot, size_t accumulators) {
   std::string type = dot.element.isBF16() ? "bf16" : "f16";
   std::string registers = numbered("$", 0, accumulators);
-  size_t firstB = 2 * accumulators, firstA = firstB + dot.bDescriptors.size();
-  std::string text = llvm::formatv("{{ .reg .pred keep, all; "
-                                   "setp.ne.b32 keep, {0}, 0; "
-                                   "setp.ne.b32 all, 1, 0; ",
-                                   dot.accumulate ? 1 : 0);
-  for (size_t k = 0; k < dot.bDescriptors.size(); ++k) {
-    std::string a, transposeA;
-    if (dot.aRegisters.empty()) {
-      a = numbered("$", firstA + k, 1);
-      transposeA = dot.transposeA ? ", 1" : ", 0";
-    } else {
-      a = "{" + numbered("$", firstA + 4 * k, 4) + "}";
-    }
+  size_t firstB = 2 * accumulators, firstA = firstB + dot.b.descriptors.size();
+  bool isInRegisters = dot.a.descriptors.empty();
+  std::string text =
+      llvm::formatv("{{ .reg .pred keep, all; {0}"
+                    "setp.ne.b32 keep, {1}, 0; "
+                    "setp.ne.b32 all, 1, 0; ",
+                    dot.b.distances.empty() ? "" : ".reg .b64 desc_a, desc_b; ",
+                    dot.accumulate ? 1 : 0);
+  for (size_t k = 0; k < dot.getNumInstructions(); ++k) {
+    std::string b = nameDescriptor(dot.b, k, firstB, "desc_b", text);
+    std::string a = isInRegisters
+                        ? "{" + numbered("$", firstA + 4 * k, 4) + "}"
+                        : nameDescriptor(dot.a, k, firstA, "desc_a", text);
+    StringRef transposeA = isInRegisters ? "" : dot.transposeA ? ", 1" : ", 0";
     text += llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} "
-                          "{{{2}}, {3}, ${4}, {5}, 1, 1{6}, {7}; ",
-                          dot.n, type, registers, a, firstB + k,
-                          k == 0 ? "keep" : "all", transposeA,
-                          dot.transposeB ? 1 : 0);
+                          "{{{2}}, {3}, {4}, {5}, 1, 1{6}, {7}; ",
+                          dot.n, type, registers, a, b, k == 0 ? "keep" : "all",
+                          transposeA, dot.transposeB ? 1 : 0);
   }
   return text + "}";
 }
@@ -118,8 +134,8 @@ SmallVector<Value> tlx::buildDot(LoweringBuilder &b, const DotInstructions &dot,
       constraints += constraint;
     }
   };
-  add(dot.bDescriptors, ",l");
-  add(dot.aDescriptors, ",l");
+  add(dot.b.descriptors, ",l");
+  add(dot.a.descriptors, ",l");
   add(asRegisters(b, dot.aRegisters), ",r");
   return buildAsm(b, dotText(dot, accumulators.size()),
                   constraints + ",~{memory}", operands,

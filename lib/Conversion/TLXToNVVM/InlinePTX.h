@@ -23,6 +23,14 @@ namespace mlir::jfa::tlx {
 /// op of the NVVM dialect passes a time hint, which measured slower.
 void buildBarrierWait(LoweringBuilder &builder, Value address, Value parity);
 
+/// Where the instructions of a product find a factor in shared memory: a
+/// descriptor for each, or one and how far on each finds its part, in the units
+/// of descriptors. The latter leaves fewer values to keep in registers.
+struct DotFactor {
+  SmallVector<Value> descriptors;
+  SmallVector<int64_t> distances;
+};
+
 /// `wgmma.mma_async` along K (PTX ISA 9.7.15.5): the instructions that make one
 /// product of 64 rows, all on the same accumulators.
 struct DotInstructions {
@@ -35,9 +43,13 @@ struct DotInstructions {
   bool transposeA = false, transposeB = false;
   /// A in registers: four packed pairs for each instruction.
   SmallVector<Value> aRegisters;
-  /// A in shared memory: a descriptor for each instruction.
-  SmallVector<Value> aDescriptors;
-  SmallVector<Value> bDescriptors;
+  /// A in shared memory; without descriptors if it is in registers.
+  DotFactor a;
+  DotFactor b;
+
+  size_t getNumInstructions() const {
+    return std::max(b.descriptors.size(), b.distances.size());
+  }
 };
 
 /// Builds `dot` on `accumulators` and returns them after it. One inline

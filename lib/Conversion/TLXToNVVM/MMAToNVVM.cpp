@@ -86,14 +86,10 @@ FailureOr<SharedOperand> tlx::getSharedOperand(AsyncDotOp op, MemDescType type,
   return SharedOperand{*layout, kIsLast != type.getTransposed()};
 }
 
-Value tlx::buildDescriptor(LoweringBuilder &b, int64_t fixedBits, Value address,
-                           bool isHalf) {
+Value tlx::buildDescriptor(LoweringBuilder &b, int64_t fixedBits,
+                           Value address) {
   Value window = b.create<arith::AndIOp>(address, b.i32(0x3FFFF));
   Value units = b.create<arith::ShRUIOp>(window, b.i32(4));
-  if (isHalf) {
-    auto fixed = static_cast<uint32_t>(fixedBits);
-    return b.create<arith::OrIOp>(units, b.i32(static_cast<int32_t>(fixed)));
-  }
   Value low = b.create<arith::ExtUIOp>(b.builder.getI64Type(), units);
   return b.create<arith::OrIOp>(low, b.i64(fixedBits));
 }
@@ -104,19 +100,46 @@ Value tlx::advanceDescriptor(LoweringBuilder &b, Value descriptor,
                     : b.create<arith::AddIOp>(descriptor, b.i64(bytes >> 4));
 }
 
-/// The descriptor `bytes` further on than `descriptor`, or than the one that it
-/// is the lower half of: no sum within shared memory carries out of the
-/// address, so that one addition of 32 bits will do.
-static Value advance(LoweringBuilder &b, const SharedOperand &operand,
-                     Value descriptor, int64_t bytes) {
-  if (descriptor.getType().isInteger(64)) {
-    return advanceDescriptor(b, descriptor, bytes);
+namespace {
+/// An address in shared memory as a sum: where the buffer begins, and what was
+/// added to it for slots and slices.
+struct AddressSum {
+  Value buffer, rest;
+  int64_t constant = 0;
+};
+} // namespace
+
+static void addTerms(LoweringBuilder &b, Value value, AddressSum &sum) {
+  if (auto add = value.getDefiningOp<arith::AddIOp>()) {
+    addTerms(b, add.getLhs(), sum);
+    addTerms(b, add.getRhs(), sum);
+  } else if (value.getDefiningOp<LLVM::PtrToIntOp>()) {
+    sum.buffer = value;
+  } else if (std::optional<int64_t> constant = getConstantIntValue(value)) {
+    sum.constant += *constant;
+  } else {
+    sum.rest = sum.rest ? b.add(sum.rest, value) : value;
   }
-  Value low = b.create<arith::ExtUIOp>(b.builder.getI64Type(),
-                                       b.addConstant(descriptor, bytes >> 4));
-  auto high = static_cast<int64_t>(
-      static_cast<uint64_t>(operand.getFixedBits()) & ~uint64_t(0xFFFFFFFF));
-  return b.create<arith::OrIOp>(low, b.i64(high));
+}
+
+/// The descriptor of a factor as a sum of 64 bits, of which only the units that
+/// change from step to step are not constant. ptxas advances such a descriptor
+/// by one instruction; where it knows the upper half, it sets that anew each
+/// time. No sum within shared memory carries out of the address.
+static Value buildDescriptorOfSum(LoweringBuilder &b, int64_t fixedBits,
+                                  Value address) {
+  AddressSum sum;
+  addTerms(b, address, sum);
+  if (!sum.buffer) {
+    return buildDescriptor(b, fixedBits, address);
+  }
+  Value window = b.create<arith::AndIOp>(sum.buffer, b.i32(0x3FFFF));
+  Value units = b.create<arith::ShRUIOp>(window, b.i32(4));
+  if (sum.rest) {
+    units = b.add(units, b.create<arith::ShRUIOp>(sum.rest, b.i32(4)));
+  }
+  Value wide = b.create<arith::ExtUIOp>(b.builder.getI64Type(), units);
+  return b.create<arith::AddIOp>(wide, b.i64(fixedBits + (sum.constant >> 4)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -145,8 +168,7 @@ public:
       return failure();
     }
     rhs = *right;
-    rhsDescriptor =
-        buildDescriptor(b, rhs.getFixedBits(), bAddress, isShortOfRegisters);
+    rhsDescriptor = build(rhs, bAddress);
     registers = llvm::to_vector(aRegisters);
     auto aType = dyn_cast<MemDescType>(op.getA().getType());
     if (!aType) {
@@ -167,8 +189,7 @@ public:
       aAddress =
           b.add(aAddress, b.mulConstant(group, lhs->getOffset(kRows, 0)));
     }
-    lhsDescriptor =
-        buildDescriptor(b, lhs->getFixedBits(), aAddress, isShortOfRegisters);
+    lhsDescriptor = build(*lhs, aAddress);
     return success();
   }
 
@@ -181,8 +202,7 @@ public:
     dot.accumulate = !accumulators.empty();
     dot.transposeB = !rhs.kMajor;
     for (int64_t k = 0; k < depth; k += kDepth) {
-      dot.bDescriptors.push_back(
-          advance(b, rhs, rhsDescriptor, rhs.getOffset(0, k)));
+      addTo(dot.b, rhsDescriptor, rhs.getOffset(0, k));
     }
     if (lhs) {
       addShared(dot, step);
@@ -200,6 +220,22 @@ public:
   }
 
 private:
+  Value build(const SharedOperand &operand, Value address) {
+    return isShortOfRegisters
+               ? buildDescriptorOfSum(b, operand.getFixedBits(), address)
+               : buildDescriptor(b, operand.getFixedBits(), address);
+  }
+
+  /// Adds the part `bytes` after the one that `descriptor` is of.
+  void addTo(DotFactor &factor, Value descriptor, int64_t bytes) {
+    if (isShortOfRegisters) {
+      factor.descriptors.assign(1, descriptor);
+      factor.distances.push_back(bytes >> 4);
+    } else {
+      factor.descriptors.push_back(advanceDescriptor(b, descriptor, bytes));
+    }
+  }
+
   static int64_t getDepth(AsyncDotOp op) {
     return *op.getB().getType().getShape()[0].getConstant();
   }
@@ -208,8 +244,7 @@ private:
     dot.transposeA = !lhs->kMajor;
     int64_t row = step * task.threadsPerReplica / 128 * kRows;
     for (int64_t k = 0; k < depth; k += kDepth) {
-      dot.aDescriptors.push_back(
-          advance(b, *lhs, lhsDescriptor, lhs->getOffset(row, k)));
+      addTo(dot.a, lhsDescriptor, lhs->getOffset(row, k));
     }
   }
 

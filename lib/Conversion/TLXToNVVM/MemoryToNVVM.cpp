@@ -22,16 +22,35 @@ using namespace mlir::jfa::tlx;
 // Addresses of elements
 //===----------------------------------------------------------------------===//
 
+/// Bytes after which every swizzle repeats (PTX ISA 5.5.7).
+static constexpr int64_t kPatternBytes = 1024;
+
+/// Whether `address` is known to be a multiple of the swizzle's pattern, as it
+/// is if it was made from a buffer's and whole patterns.
+static bool isAtPattern(Value address) {
+  if (auto add = address.getDefiningOp<arith::AddIOp>()) {
+    return isAtPattern(add.getLhs()) && isAtPattern(add.getRhs());
+  }
+  if (auto product = address.getDefiningOp<arith::MulIOp>()) {
+    return isAtPattern(product.getRhs());
+  }
+  std::optional<int64_t> constant = getConstantIntValue(address);
+  return constant ? *constant % kPatternBytes == 0
+                  : bool(address.getDefiningOp<LLVM::PtrToIntOp>());
+}
+
 namespace {
 /// Where a thread's elements of a tile lie in a buffer.
 class ElementAddress {
 public:
   /// `thread` is the coordinate of the thread's first element in the view;
-  /// `withinPanel` the largest column of a panel that any thread begins at.
+  /// `withinPanel` the largest column of a panel that any thread begins at,
+  /// `threadBits` has every bit of a thread's first address in the view.
   ElementAddress(LoweringBuilder &b, MemDescType type,
                  const SharedLayout &layout, Value base, ValueRange thread,
-                 int64_t withinPanel)
-      : b(b), type(type), layout(layout), withinPanel(withinPanel) {
+                 int64_t withinPanel, int64_t threadBits = -1)
+      : b(b), type(type), layout(layout), withinPanel(withinPanel),
+        usedBits(isAtPattern(base) ? threadBits : -1) {
     std::tie(row, column) = getStored(llvm::to_vector(thread), Value());
     start = b.add(base, getBytes(row, column));
   }
@@ -56,16 +75,26 @@ public:
     // may be added afterwards, where the instruction holds it.
     int64_t far =
         layout.swizzleBytes ? bytes / kPatternBytes * kPatternBytes : bytes;
-    Value &near = swizzledStarts[bytes - far];
-    if (!near) {
-      near = swizzled(b.addConstant(start, bytes - far));
-    }
-    return b.sharedPointer(b.addConstant(near, far));
+    return b.sharedPointer(b.addConstant(getNear(bytes - far), far));
   }
 
 private:
-  /// Bytes after which every swizzle repeats (PTX ISA 5.5.7).
-  static constexpr int64_t kPatternBytes = 1024;
+  /// The address `bytes` after the thread's first, within the pattern.
+  Value getNear(int64_t bytes) {
+    Value near = swizzledStarts.lookup(bytes);
+    if (near) {
+      return near;
+    }
+    if (bytes == 0 || layout.swizzleBytes == 0 || (bytes & usedBits) != 0) {
+      near = swizzled(b.addConstant(start, bytes));
+    } else {
+      // Nothing carries, so that the swizzle of the sum is that of its parts.
+      int64_t flips = bytes ^ (bytes >> 3 & (layout.swizzleBytes - 16));
+      near = b.create<arith::XOrIOp>(getNear(0), b.i32(flips));
+    }
+    swizzledStarts[bytes] = near;
+    return near;
+  }
 
   /// The row and the column as they are stored.
   template <typename T>
@@ -101,6 +130,8 @@ private:
   MemDescType type;
   const SharedLayout &layout;
   int64_t withinPanel;
+  /// Bits of an address that may be set within a pattern.
+  int64_t usedBits;
   Value row, column, start;
   llvm::SmallDenseMap<int64_t, Value> swizzledStarts;
 };
@@ -119,13 +150,17 @@ static ElementAddress makeAddress(LoweringBuilder &b, MemDescType type,
   for (int64_t dim = 0; dim < tile.getRank(); ++dim) {
     thread.push_back(threadCoordinate(b, registers, task, dim));
   }
-  int64_t withinPanel = 0;
+  int64_t withinPanel = 0, threadBits = 0;
+  unsigned contiguous = getContiguousDim(type);
   for (int64_t i = 0; i < registers.getNumThreads(); ++i) {
-    int64_t column =
-        getThreadOffset(registers, tile.getRank(), i)[getContiguousDim(type)];
-    withinPanel = std::max(withinPanel, column % layout.panelColumns);
+    SmallVector<int64_t> at = getThreadOffset(registers, tile.getRank(), i);
+    int64_t column = at[contiguous] % layout.panelColumns;
+    withinPanel = std::max(withinPanel, column);
+    int64_t row =
+        tile.getRank() > 1 ? at[tile.getRank() * 2 - 3 - contiguous] : 0;
+    threadBits |= column * layout.elementBytes | row * layout.rowPitchBytes;
   }
-  return ElementAddress(b, type, layout, base, thread, withinPanel);
+  return ElementAddress(b, type, layout, base, thread, withinPanel, threadBits);
 }
 
 /// How many registers one after the other hold elements side by side in the

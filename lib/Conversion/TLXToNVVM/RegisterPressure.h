@@ -7,8 +7,8 @@
 //
 // Where the accumulators of one step take most of a thread's registers, ptxas
 // spills what it computes addresses and descriptors from. There the lowering
-// keeps it in uniform registers and descriptors in halves; elsewhere that costs
-// instructions and gains nothing.
+// keeps it in uniform registers, and gives a product one descriptor of each
+// factor, which the product's own text advances; elsewhere that gains nothing.
 //
 //===----------------------------------------------------------------------===//
 

@@ -22,10 +22,9 @@ namespace mlir::jfa::tlx {
 FailureOr<SharedOperand> getSharedOperand(AsyncDotOp op, MemDescType type,
                                           bool kIsLast);
 
-/// The descriptor of a factor at `address`, with what is not its address; its
-/// lower half as an i32, all that depends on the address, if `isHalf`.
+/// The descriptor of a factor at `address`, with what is not its address.
 Value buildDescriptor(LoweringBuilder &builder, int64_t fixedBits,
-                      Value address, bool isHalf = false);
+                      Value address);
 
 /// The descriptor of what lies `bytes` further on.
 Value advanceDescriptor(LoweringBuilder &builder, Value descriptor,

@@ -97,10 +97,17 @@ tlx.kernel @transposed_matrices() {
   }
 }
 
-// An accumulator in a transposed buffer: one address for each line of eight rows
-// and each half, and constants for the rest.
+// An accumulator in a transposed buffer: no thread's first address has the bits that
+// lead to the next line (128 bytes, of which the swizzle makes 144) or to the other half
+// (32 bytes), so that flips of it do; all else is constants.
 // CHECK-LABEL: llvm.func @transposed_accumulator(
-// CHECK-COUNT-4: arith.xori
+// CHECK-DAG:     %[[LINE:.+]] = arith.constant 144 : i32
+// CHECK-DAG:     %[[HALF:.+]] = arith.constant 32 : i32
+// CHECK-DAG:     %[[BOTH:.+]] = arith.constant 176 : i32
+// CHECK:         %[[FIRST:.+]] = arith.xori
+// CHECK-DAG:     arith.xori %[[FIRST]], %[[LINE]]
+// CHECK-DAG:     arith.xori %[[FIRST]], %[[HALF]]
+// CHECK-DAG:     arith.xori %[[FIRST]], %[[BOTH]]
 // CHECK-NOT:     arith.xori
 // CHECK:         llvm.return
 tlx.kernel @transposed_accumulator() {

@@ -128,15 +128,29 @@ tlx.kernel @two_warpgroups() {
 }
 
 // Where accumulators leave few registers (192 of 255 here), ring counts are made
-// uniform and descriptors are added to in their lower half.
+// uniform, and a product gets one descriptor of each factor, which its instructions
+// add to. Of its units of 16 bytes, those of the buffer (8192 bytes) are constant.
 // CHECK-LABEL: llvm.func @short_of_registers(
 // CHECK-SAME:    %[[COUNT:[^:]+]]: i32
-// CHECK-DAG:     %[[HIGH:.+]] = arith.constant 4611686293305294848 : i64
-// CHECK-DAG:     %[[STEP1:.+]] = arith.constant 2 : i32
+// CHECK-DAG:     %[[BITS_OF_K:.+]] = arith.constant 4611686293305360896 : i64
+// CHECK-DAG:     %[[BITS_OF_Q:.+]] = arith.constant 4611686293305360384 : i64
+// CHECK-DAG:     %[[WINDOW:.+]] = arith.constant 262143 : i32
+// CHECK-DAG:     %[[C4:.+]] = arith.constant 4 : i32
 // CHECK:         nvvm.shfl.sync {{ ?}}idx %{{.+}}, %[[COUNT]],
-// CHECK:         %[[STEP:.+]] = arith.addi %{{.+}}, %[[STEP1]] : i32
-// CHECK:         %[[LOW:.+]] = arith.extui %[[STEP]] : i32 to i64
-// CHECK:         arith.ori %[[LOW]], %[[HIGH]]
+// CHECK:         %[[SLOT:.+]] = arith.muli
+// CHECK:         %[[LOW:.+]] = arith.andi %{{.+}}, %[[WINDOW]]
+// CHECK:         %[[UNITS:.+]] = arith.shrui %[[LOW]], %[[C4]]
+// CHECK:         %[[SLOT_UNITS:.+]] = arith.shrui %[[SLOT]], %[[C4]]
+// CHECK:         %[[SUM:.+]] = arith.addi %[[UNITS]], %[[SLOT_UNITS]] : i32
+// CHECK:         %[[WIDE:.+]] = arith.extui %[[SUM]] : i32 to i64
+// CHECK:         %[[K:.+]] = arith.addi %[[WIDE]], %[[BITS_OF_K]] : i64
+// CHECK:         %[[Q:.+]] = arith.addi %{{.+}}, %[[BITS_OF_Q]] : i64
+// CHECK:         llvm.inline_asm has_side_effects
+// CHECK-SAME:    { .reg .pred keep, all; .reg .b64 desc_a, desc_b; setp.ne.b32 keep, 0, 0;
+// CHECK-SAME:    $257, $256, keep, 1, 1, 0, 0;
+// CHECK-SAME:    add.s64 desc_b, $256, 2; add.s64 desc_a, $257, 2; wgmma.mma_async
+// CHECK-SAME:    desc_a, desc_b, all, 1, 1, 0, 0;
+// CHECK-SAME:    %[[K]], %[[Q]] :
 tlx.kernel @short_of_registers(%count: i32) {
   %q = tlx.local_alloc at 0 : !tlx.memdesc<[64, 64], bf16>
   %k = tlx.local_alloc at 8192 : !tlx.memdesc<[2, 256, 64], bf16>

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Emu/Approximation.h"
 #include "Emu/Numerics.h"
 #include "jfa/Emu/TensorMap.h"
 
@@ -53,7 +54,7 @@ TEST(NumericsTest, Ex2IsAsMeasured) {
   // The square of a root, one below the exact result.
   EXPECT_EQ(toWord(ex2(-127, false, true)), 0x003fffffu);
   EXPECT_EQ(ex2(128, true, true), INFINITY);
-  EXPECT_EQ(toWord(ex2(NAN, true, true)), 0x7fffffffu);
+  EXPECT_TRUE(std::isnan(ex2(NAN, true, true)));
   for (float x = -20; x < 20; x += 0.37f) {
     float exact = std::exp2(x);
     EXPECT_NEAR(ex2(x, true, true), exact, 3e-7f * exact);

@@ -13,8 +13,9 @@
 // which bwd_post.mlir scales and rounds.
 //
 //   role      warps  does
-//   @load     1      starts every copy: K, V, then Q with LSE and dO with delta
-//   @reduce   2 x 1  each replica adds one piece of dQ to global memory
+//   @load     1      starts every copy: Q with LSE, K, dO with delta, V, then Q and dO
+//   @reduce   2 x 1  each replica adds its pieces of dQ to global memory, and at the
+//                    end of a tile starts the copies of its rows of dK and dV
 //   @compute  2 x 4  each replica owns 64 keys: their rows of S^T, dP^T, dK and dV
 //
 // All is computed transposed, so that P^T and dS^T in registers are operands of dV and
@@ -25,22 +26,29 @@
 // A step of @compute, so that the tensor cores always have work queued: start dP | P,
 // start dV | wait dP, dS to shared memory, start dK | meet the other replica, start dQ |
 // wait dV | start S of the next step | wait dK | wait dQ and hand it over | wait S. The
-// last step computes S once more and drops it: no product is under a branch.
+// steps of all tiles are one chain: the last one of a tile starts the S of the next
+// tile, whose keys and queries are there by then; after the last tile of all, @load
+// copies keys and queries once more for an S that is dropped. So no product is under a
+// branch. At the end of a tile dV goes to the tile's slot of K, which neither replica
+// reads any more, dK to where pieces of dQ go, and @compute walks on.
 //
 //   barrier   count         arrives               waits      phase completes when
-//   k_full    1             @load (bytes of K)    @compute   a tile's keys are there
+//   k_full    1 per stage   @load (bytes of K)    @compute   a tile's keys are there
+//   k_empty   2             @reduce               @load      dV has left through them
 //   v_full    1             @load (bytes of V)    @compute   its values are there
-//   kv_empty  2             @compute              @load      its last product is done
+//   v_empty   2             @compute              @load      its last dP is done
 //   q_full    1 per stage   @load (Q and LSE)     @compute   a step's queries are there
 //   q_empty   2             @compute              @load      its S and dK are done
 //   do_full   1 per stage   @load (dO and delta)  @compute   a step's gradients are there
 //   do_empty  2             @compute              @load      its dP and dV are done
-//   named 1   256 threads   @compute              @compute   dS of all keys is there
-//   named 2,3 160 threads   @compute              @reduce    a piece of dQ is there
-//   named 4,5 160 threads   @reduce               @compute   its buffer may be written
+//   named 1   256 threads   @compute              @compute   dS of all keys is there;
+//                                                            the last dQ of a tile is done
+//   named 2,3 160 threads   @compute              @reduce    a piece of dQ, or dK and dV,
+//                                                            are there
+//   named 4,5 160 threads   @reduce               @compute   their buffers may be written
 //
-//   shared memory, D 128: K, V, Q, dO, dS, dQ, and dK or dV 32 K each
-//   registers, D 128: dK 64, dV 64, S, dP and dQ 32, P and dS 16, of 240
+//   shared memory, D 128: K 64 K, V, Q, dO, dS and dQ 32 K each
+//   registers, D 128: dK 64, dV 64, S, dP and dQ 32, P 32 and 16, dS 16, of 240
 //
 // Blocks of queries come in descending order, so that those on the diagonal come last.
 // Hidden scores are -inf: keys past the end or, if causal, after the query. Queries
@@ -55,24 +63,27 @@
 !q_buffers = !tlx.memdesc<[STAGES, BLOCK_M, HEAD_DIM], ELEMENT>
 !q_buffer = !tlx.memdesc<[BLOCK_M, HEAD_DIM], ELEMENT>
 !qt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_M], ELEMENT, transposed>
+!k_buffers = !tlx.memdesc<[2, BLOCK_N, HEAD_DIM], ELEMENT>
 !kv_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM], ELEMENT>
 !kv_rows = !tlx.memdesc<[64, HEAD_DIM], ELEMENT, of = [BLOCK_N, HEAD_DIM]>
 !k_columns = !tlx.memdesc<[BLOCK_N, 64], ELEMENT, of = [BLOCK_N, HEAD_DIM]>
-!kt_rows = !tlx.memdesc<[64, BLOCK_N], ELEMENT, of = [HEAD_DIM, BLOCK_N], transposed>
 !ds_buffers = !tlx.memdesc<[DS_STAGES, BLOCK_M, BLOCK_N], ELEMENT>
 !ds_buffer = !tlx.memdesc<[BLOCK_M, BLOCK_N], ELEMENT>
 !ds_columns = !tlx.memdesc<[BLOCK_M, 64], ELEMENT, of = [BLOCK_M, BLOCK_N]>
 !dst_rows = !tlx.memdesc<[64, BLOCK_M], ELEMENT, of = [BLOCK_N, BLOCK_M], transposed>
 !ds_rows = !tlx.memdesc<[64, BLOCK_N], ELEMENT, of = [BLOCK_M, BLOCK_N]>
 !dst_columns = !tlx.memdesc<[BLOCK_N, 64], ELEMENT, of = [BLOCK_N, BLOCK_M], transposed>
+!kt_rows = !tlx.memdesc<[64, BLOCK_N], ELEMENT, of = [HEAD_DIM, BLOCK_N], transposed>
+!dqt_buffer = !tlx.memdesc<[64, 64], f32, transposed>
 !dq_buffers = !tlx.memdesc<[2, 64, 64], f32>
 !dq_buffer = !tlx.memdesc<[64, 64], f32>
-!dqt_buffer = !tlx.memdesc<[64, 64], f32, transposed>
-!dkv_buffers = !tlx.memdesc<[2, 64, HEAD_DIM], ELEMENT>
+!dv_buffers = !tlx.memdesc<[4, 64, HEAD_DIM], ELEMENT>
+!dk_buffers = !tlx.memdesc<[256 floordiv HEAD_DIM, 64, HEAD_DIM], ELEMENT>
 !dkv_buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
 !rows_buffers = !tlx.memdesc<[STAGES, BLOCK_M], f32>
 !rows_buffer = !tlx.memdesc<[BLOCK_M], f32>
 !one = !tlx.mbarrier<[1]>
+!two = !tlx.mbarrier<[2]>
 !ring = !tlx.mbarrier<[STAGES]>
 
 !scores = tensor<64x?xf32, #tlx.dims<[64, BLOCK_M], ELEMENT>>
@@ -81,6 +92,8 @@
 !rows = tensor<?xf32, #tlx.dims<[BLOCK_M]>>
 !row = tensor<1x?xf32, #tlx.dims<[1, BLOCK_M]>>
 !gradient = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+!decode = (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
+    -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
 !gradient_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 
 // A work item: the sequence, first key row and KV head of a tile, and where they
@@ -181,23 +194,27 @@ tlx.kernel @attention_bwd(
   %c4 = arith.constant 4 : i32
   %c63 = arith.constant 63 : i32
   %c64 = arith.constant 64 : i32
+  // Slots of dk_smem for each piece of dQ: 128 / HEAD_DIM.
+  %dk_slots = arith.divui %block_m, %c64 : i32
   %cta = tlx.cta_id : i32
   %next_cta = arith.addi %cta, %c1 : i32
   %first_item = tlx.global_load %item_starts[%cta] : !tlx.ptr<i32>, i32 -> i32
   %end_item = tlx.global_load %item_starts[%next_cta] : !tlx.ptr<i32>, i32 -> i32
 
-  %k_smem = tlx.local_alloc : !kv_buffer
+  %k_smem = tlx.local_alloc : !k_buffers
   %v_smem = tlx.local_alloc : !kv_buffer
   %q_smem = tlx.local_alloc : !q_buffers
   %do_smem = tlx.local_alloc : !q_buffers
   %ds_smem = tlx.local_alloc : !ds_buffers
   %dq_smem = tlx.local_alloc : !dq_buffers
-  %dkv_smem = tlx.local_alloc : !dkv_buffers
+  %dv_smem = tlx.local_alloc alias(%k_smem) : !dv_buffers, !k_buffers
+  %dk_smem = tlx.local_alloc alias(%dq_smem) : !dk_buffers, !dq_buffers
   %lse_smem = tlx.local_alloc : !rows_buffers
   %delta_smem = tlx.local_alloc : !rows_buffers
-  %k_full = tlx.alloc_barriers arrivals(1) : !one
+  %k_full = tlx.alloc_barriers arrivals(1) : !two
+  %k_empty = tlx.alloc_barriers arrivals(2) : !two
   %v_full = tlx.alloc_barriers arrivals(1) : !one
-  %kv_empty = tlx.alloc_barriers arrivals(2) : !one
+  %v_empty = tlx.alloc_barriers arrivals(2) : !one
   %q_full = tlx.alloc_barriers arrivals(1) : !ring
   %q_empty = tlx.alloc_barriers arrivals(2) : !ring
   %do_full = tlx.alloc_barriers arrivals(1) : !ring
@@ -206,24 +223,13 @@ tlx.kernel @attention_bwd(
   tlx.async_tasks {
     // `count` runs over all steps that this CTA takes, `tile` over its tiles.
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
-      %end:2 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
+      %end:3 = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0, %tile = %c0, %last_item = %c0) -> (i32, i32, i32) : i32 {
         %at:10 = func.call @decode(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query, %block_m, %causal)
-            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
-            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
+            %broadcast_query, %block_m, %causal) : !decode
         %has_queries = arith.cmpi sgt, %at#9, %c0 : i32
         %next_count = scf.if %has_queries -> (i32) {
-          %kv_slot, %kv_phase = tlx.ring %tile stages(1) : i32
-          tlx.barrier_wait %kv_empty, %kv_phase producer : !one
-          tlx.barrier_expect_bytes %k_full, %k_smem : !one, !kv_buffer
-          tlx.async_descriptor_load %k[%at#1, %at#0, %c0] segment(%at#5, %at#6),
-              %k_smem signal %k_full : !kv_tensor, !kv_buffer, !one
-          tlx.barrier_expect_bytes %v_full, %v_smem : !one, !kv_buffer
-          tlx.async_descriptor_load %v[%at#1, %at#0, %c0] segment(%at#5, %at#6),
-              %v_smem signal %v_full : !kv_tensor, !kv_buffer, !one
-
           %first_head = arith.muli %at#0, %heads_per_group : i32
           %end_head = arith.addi %first_head, %heads_per_group : i32
           %loaded = scf.for %head = %first_head to %end_head step %c1
@@ -245,6 +251,15 @@ tlx.kernel @attention_bwd(
                   %q_tile signal %q_full[%slot] : !q_tensor, !q_buffer, !ring
               tlx.async_descriptor_load %lse_log2[%head, %padded_row],
                   %lse_rows signal %q_full[%slot] : !rows_tensor, !rows_buffer, !ring
+              %is_first = arith.cmpi eq, %n, %count : i32
+              scf.if %is_first {
+                %k_slot, %k_phase = tlx.ring %tile stages(2) : i32
+                %k_tile = tlx.local_view %k_smem[%k_slot] : !k_buffers -> !kv_buffer
+                tlx.barrier_wait %k_empty[%k_slot], %k_phase producer : !two
+                tlx.barrier_expect_bytes %k_full[%k_slot], %k_tile : !two, !kv_buffer
+                tlx.async_descriptor_load %k[%at#1, %at#0, %c0] segment(%at#5, %at#6),
+                    %k_tile signal %k_full[%k_slot] : !kv_tensor, !kv_buffer, !two
+              }
 
               %do_tile = tlx.local_view %do_smem[%slot] : !q_buffers -> !q_buffer
               %delta_rows = tlx.local_view %delta_smem[%slot] : !rows_buffers -> !rows_buffer
@@ -255,6 +270,14 @@ tlx.kernel @attention_bwd(
                   %do_tile signal %do_full[%slot] : !q_tensor, !q_buffer, !ring
               tlx.async_descriptor_load %delta[%head, %padded_row], %delta_rows
                   signal %do_full[%slot] : !rows_tensor, !rows_buffer, !ring
+
+              scf.if %is_first {
+                %v_slot, %v_phase = tlx.ring %tile stages(1) : i32
+                tlx.barrier_wait %v_empty, %v_phase producer : !one
+                tlx.barrier_expect_bytes %v_full, %v_smem : !one, !kv_buffer
+                tlx.async_descriptor_load %v[%at#1, %at#0, %c0] segment(%at#5, %at#6),
+                    %v_smem signal %v_full : !kv_tensor, !kv_buffer, !one
+              }
               %n1 = arith.addi %n, %c1 : i32
               scf.yield %n1 : i32
             }
@@ -266,13 +289,37 @@ tlx.kernel @attention_bwd(
         }
         %has_loaded = arith.extui %has_queries : i1 to i32
         %next_tile = arith.addi %tile, %has_loaded : i32
-        scf.yield %next_count, %next_tile : i32, i32
+        %last = arith.select %has_queries, %item, %last_item : i32
+        scf.yield %next_count, %next_tile, %last : i32, i32, i32
+      }
+      // The last step, too, finds keys and queries for an S to come: its own.
+      %has_tiles = arith.cmpi sgt, %end#1, %c0 : i32
+      scf.if %has_tiles {
+        %at:10 = func.call @decode(
+            %end#2, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+            %broadcast_query, %block_m, %causal) : !decode
+        %head = arith.muli %at#0, %heads_per_group : i32
+        %slot, %phase = tlx.ring %end#0 stages(STAGES) : i32
+        %q_tile = tlx.local_view %q_smem[%slot] : !q_buffers -> !q_buffer
+        tlx.barrier_wait %q_empty[%slot], %phase producer : !ring
+        tlx.barrier_expect_bytes %q_full[%slot], %q_tile : !ring, !q_buffer
+        tlx.async_descriptor_load %q[%at#8, %head, %c0] segment(%at#2, %at#3),
+            %q_tile signal %q_full[%slot] : !q_tensor, !q_buffer, !ring
+        %k_slot, %k_phase = tlx.ring %end#1 stages(2) : i32
+        %k_tile = tlx.local_view %k_smem[%k_slot] : !k_buffers -> !kv_buffer
+        tlx.barrier_wait %k_empty[%k_slot], %k_phase producer : !two
+        tlx.barrier_expect_bytes %k_full[%k_slot], %k_tile : !two, !kv_buffer
+        tlx.async_descriptor_load %k[%at#1, %at#0, %c0] segment(%at#5, %at#6),
+            %k_tile signal %k_full[%k_slot] : !kv_tensor, !kv_buffer, !two
       }
     }
 
     tlx.async_task @reduce warps(1) registers(LOAD_REGISTERS) replicate(2) {
       %replica = tlx.async_task_replica_id : i32
+      %first_key = arith.muli %replica, %c64 : i32
       %piece = tlx.local_view %dq_smem[%replica] : !dq_buffers -> !dq_buffer
+      %dk_slot = arith.muli %replica, %dk_slots : i32
+      %dk_rows = tlx.local_view %dk_smem[%dk_slot] : !dk_buffers -> !dkv_buffer
       %is_there = arith.addi %replica, %c2 : i32
       %is_free = arith.addi %replica, %c4 : i32
       %spare_rows = arith.subi %block_m, %c64 : i32
@@ -280,12 +327,11 @@ tlx.kernel @attention_bwd(
       %columns = arith.subi %c64, %spare_rows : i32
       %column = arith.muli %replica, %columns : i32
       tlx.named_barrier_arrive %is_free threads(160)
-      scf.for %item = %first_item to %end_item step %c1 : i32 {
+      %tiles = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%tile = %c0) -> (i32) : i32 {
         %at:10 = func.call @decode(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query, %block_m, %causal)
-            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
-            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
+            %broadcast_query, %block_m, %causal) : !decode
         %first_head = arith.muli %at#0, %heads_per_group : i32
         %end_head = arith.addi %first_head, %heads_per_group : i32
         scf.for %head = %first_head to %end_head step %c1 : i32 {
@@ -303,75 +349,114 @@ tlx.kernel @attention_bwd(
             tlx.named_barrier_arrive %is_free threads(160)
           }
         }
+        // dV has come through the keys that it belongs to, if there are any.
+        %out_row = arith.addi %at#1, %first_key : i32
+        %has_queries = arith.cmpi sgt, %at#9, %c0 : i32
+        %k_slot, %k_phase = tlx.ring %tile stages(2) : i32
+        tlx.named_barrier_wait %is_there threads(160)
+        tlx.fence_async_shared
+        tlx.async_descriptor_store %dk[%out_row, %at#0, %c0] segment(%at#5, %at#6),
+            %dk_rows : !dkv_tensor, !dkv_buffer
+        %next_tile = scf.if %has_queries -> (i32) {
+          %first_slot = arith.muli %k_slot, %c2 : i32
+          %dv_slot = arith.addi %first_slot, %replica : i32
+          %dv_rows = tlx.local_view %dv_smem[%dv_slot] : !dv_buffers -> !dkv_buffer
+          tlx.async_descriptor_store %dv[%out_row, %at#0, %c0] segment(%at#5, %at#6),
+              %dv_rows : !dkv_tensor, !dkv_buffer
+          tlx.async_descriptor_store_wait pending(0)
+          tlx.barrier_arrive %k_empty[%k_slot] : !two
+          %tile1 = arith.addi %tile, %c1 : i32
+          scf.yield %tile1 : i32
+        } else {
+          tlx.async_descriptor_store %dv[%out_row, %at#0, %c0] segment(%at#5, %at#6),
+              %dk_rows : !dkv_tensor, !dkv_buffer
+          tlx.async_descriptor_store_wait pending(0)
+          scf.yield %tile : i32
+        }
+        tlx.named_barrier_arrive %is_free threads(160)
+        scf.yield %next_tile : i32
       }
     }
 
     tlx.async_task @compute warps(4) registers(COMPUTE_REGISTERS) replicate(2) {
       %replica = tlx.async_task_replica_id : i32
       %first_key = arith.muli %replica, %c64 : i32
-      %k_rows = tlx.local_slice %k_smem[%first_key, %c0] : !kv_buffer -> !kv_rows
       %v_rows = tlx.local_slice %v_smem[%first_key, %c0] : !kv_buffer -> !kv_rows
       // This replica's piece of dQ.
       %spare_rows = arith.subi %block_m, %c64 : i32
       %ds_row = arith.muli %replica, %spare_rows : i32
       %columns = arith.subi %c64, %spare_rows : i32
       %k_column = arith.muli %replica, %columns : i32
-      %k_columns = tlx.local_slice %k_smem[%c0, %k_column] : !kv_buffer -> !k_columns
-      %kt_rows = tlx.local_trans %k_columns : !k_columns -> !kt_rows
       %piece = tlx.local_view %dq_smem[%replica] : !dq_buffers -> !dq_buffer
       %piece_t = tlx.local_trans %piece : !dq_buffer -> !dqt_buffer
+      %dk_slot = arith.muli %replica, %dk_slots : i32
+      %dk_rows = tlx.local_view %dk_smem[%dk_slot] : !dk_buffers -> !dkv_buffer
       %is_there = arith.addi %replica, %c2 : i32
       %is_free = arith.addi %replica, %c4 : i32
-      %out = tlx.local_view %dkv_smem[%replica] : !dkv_buffers -> !dkv_buffer
 
       %zero = arith.constant 0.0 : f32
       %minus_infinity = arith.constant 0xFF800000 : f32
       %scales = tlx.splat %scale_log2 : f32 -> !scores
       %hidden_score = tlx.splat %minus_infinity : f32 -> !scores
       %no_gradient = tlx.splat %zero : f32 -> !gradient
+      %no_scores = tlx.splat %zero : f32 -> !scores
       %key_in_rows = tlx.iota dim 0 : tensor<64xi32>
 
-      %end:2 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
-        %at:10 = func.call @decode(
-            %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query, %block_m, %causal)
-            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
-            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
-        %steps = arith.muli %at#9, %heads_per_group : i32
+      // An item is decoded while the one before it ends.
+      %first_at:10 = func.call @decode(
+          %first_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+          %broadcast_query, %block_m, %causal) : !decode
+      %end:8 = scf.for %item = %first_item to %end_item step %c1
+          iter_args(%count = %c0, %tile = %c0, %key = %first_at#1, %q_len = %first_at#3,
+                    %k_len = %first_at#6, %first_query = %first_at#8,
+                    %blocks = %first_at#9, %s_item = %no_scores)
+          -> (i32, i32, i32, i32, i32, i32, i32, !scores) : i32 {
+        %steps = arith.muli %blocks, %heads_per_group : i32
         %count_end = arith.addi %count, %steps : i32
 
         // The keys from this replica's first to the end of the sequence. If causal,
         // rows count from the query that is the first to see it.
-        %key_0 = arith.addi %at#1, %first_key : i32
-        %left = arith.subi %at#6, %key_0 : i32
-        %sees_first = arith.subi %at#3, %left : i32
-        %first_row = arith.subi %at#8, %sees_first : i32
+        %key_0 = arith.addi %key, %first_key : i32
+        %left = arith.subi %k_len, %key_0 : i32
+        %sees_first = arith.subi %q_len, %left : i32
+        %first_row = arith.subi %first_query, %sees_first : i32
         // The last blocks are on the diagonal; past the end all keys are hidden.
         %rows_hidden = arith.subi %c63, %first_row : i32
         %rows_positive = arith.maxsi %rows_hidden, %c0 : i32
         %diagonal_blocks = arith.ceildivui %rows_positive, %block_m : i32
-        %before_diagonal = arith.subi %at#9, %diagonal_blocks : i32
-        %first_diagonal = arith.select %causal, %before_diagonal, %at#9 : i32
+        %before_diagonal = arith.subi %blocks, %diagonal_blocks : i32
+        %first_diagonal = arith.select %causal, %before_diagonal, %blocks : i32
         %lacks_keys = arith.cmpi slt, %left, %c64 : i32
         %first_masked = arith.select %lacks_keys, %c0, %first_diagonal : i32
 
-        %has_queries = arith.cmpi sgt, %at#9, %c0 : i32
-        %dk_sum, %dv_sum = scf.if %has_queries -> (!gradient, !gradient) {
-          %kv_slot, %kv_phase = tlx.ring %tile stages(1) : i32
-          %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
-          %q0 = tlx.local_view %q_smem[%slot0] : !q_buffers -> !q_buffer
-          %q0_t = tlx.local_trans %q0 : !q_buffer -> !qt_buffer
-          tlx.barrier_wait %k_full, %kv_phase : !one
-          tlx.barrier_wait %q_full[%slot0], %phase0 : !ring
-          %s0_pending = tlx.async_dot %k_rows, %q0_t : !kv_rows, !qt_buffer -> !scores
-          tlx.barrier_wait %v_full, %kv_phase : !one
-          %s0 = tlx.async_dot_wait %s0_pending pending(0) : !scores
+        %has_queries = arith.cmpi sgt, %blocks, %c0 : i32
+        %k_slot, %k_phase = tlx.ring %tile stages(2) : i32
+        %dk_sum, %s_after = scf.if %has_queries -> (!gradient, !scores) {
+          %tile1 = arith.addi %tile, %c1 : i32
+          %next_k_slot, %next_k_phase = tlx.ring %tile1 stages(2) : i32
+          %v_slot, %v_phase = tlx.ring %tile stages(1) : i32
+          %k_tile = tlx.local_view %k_smem[%k_slot] : !k_buffers -> !kv_buffer
+          %k_columns = tlx.local_slice %k_tile[%c0, %k_column] : !kv_buffer -> !k_columns
+          %kt_rows = tlx.local_trans %k_columns : !k_columns -> !kt_rows
+          %is_first = arith.cmpi eq, %tile, %c0 : i32
+          %s0 = scf.if %is_first -> (!scores) {
+            %k_rows = tlx.local_slice %k_tile[%first_key, %c0] : !kv_buffer -> !kv_rows
+            %q0 = tlx.local_view %q_smem[%c0] : !q_buffers -> !q_buffer
+            %q0_t = tlx.local_trans %q0 : !q_buffer -> !qt_buffer
+            tlx.barrier_wait %k_full[%c0], %c0 : !two
+            tlx.barrier_wait %q_full[%c0], %c0 : !ring
+            %s0_pending = tlx.async_dot %k_rows, %q0_t : !kv_rows, !qt_buffer -> !scores
+            %s0_done = tlx.async_dot_wait %s0_pending pending(0) : !scores
+            scf.yield %s0_done : !scores
+          } else {
+            scf.yield %s_item : !scores
+          }
+          tlx.barrier_wait %v_full, %v_phase : !one
 
           %of_group:4 = scf.for %g = %c0 to %heads_per_group step %c1
               iter_args(%n_g = %count, %dk_g = %no_gradient, %dv_g = %no_gradient,
                         %s_g = %s0) -> (i32, !gradient, !gradient, !scores) : i32 {
-            %of_head:4 = scf.for %j = %c0 to %at#9 step %c1
+            %of_head:4 = scf.for %j = %c0 to %blocks step %c1
                 iter_args(%n = %n_g, %dk_in = %dk_g, %dv_in = %dv_g, %s_in = %s_g)
                 -> (i32, !gradient, !gradient, !scores) : i32 {
               %slot, %phase = tlx.ring %n stages(STAGES) : i32
@@ -395,7 +480,7 @@ tlx.kernel @attention_bwd(
               %hides = tlx.in_masked_tail %j from %first_masked : i32
               %s = scf.if %hides -> (!scores) {
                 %j1 = arith.addi %j, %c1 : i32
-                %after = arith.subi %at#9, %j1 : i32
+                %after = arith.subi %blocks, %j1 : i32
                 %distance = arith.muli %after, %block_m : i32
                 %row = arith.addi %first_row, %distance : i32
                 %limit_0 = arith.subi %c0, %row : i32
@@ -428,6 +513,8 @@ tlx.kernel @attention_bwd(
               %delta_r = tlx.expand_dims %delta_loaded dim 0 : !rows -> !row
               %delta_b = tlx.broadcast %delta_r : !row -> !scores
               %dp = tlx.async_dot_wait %dp_pending pending(1) : !scores
+              %n1 = arith.addi %n, %c1 : i32
+              %is_last = arith.cmpi eq, %n1, %count_end : i32
               %dp_centred = arith.subf %dp, %delta_b : !scores
               %p_ds = scf.if %rounded_p -> !scores {
                 %p_32 = arith.extf %p_16 : !weights to !scores
@@ -447,19 +534,21 @@ tlx.kernel @attention_bwd(
               %dv_out = tlx.async_dot_wait %dv_pending pending(2) : !gradient
               tlx.barrier_arrive %do_empty[%slot] : !ring
 
-              %n1 = arith.addi %n, %c1 : i32
-              %goes_on = arith.cmpi slt, %n1, %count_end : i32
-              %next_n = arith.select %goes_on, %n1, %n : i32
-              %next_slot, %next_phase = tlx.ring %next_n stages(STAGES) : i32
+              // The next step's keys are those of the next tile after this tile's last.
+              %s_slot = arith.select %is_last, %next_k_slot, %k_slot : i32
+              scf.if %is_last {
+                tlx.barrier_arrive %v_empty : !one
+                tlx.barrier_wait %k_full[%next_k_slot], %next_k_phase : !two
+              }
+              %k_next = tlx.local_view %k_smem[%s_slot] : !k_buffers -> !kv_buffer
+              %k_rows = tlx.local_slice %k_next[%first_key, %c0] : !kv_buffer -> !kv_rows
+              %next_slot, %next_phase = tlx.ring %n1 stages(STAGES) : i32
               %q_next = tlx.local_view %q_smem[%next_slot] : !q_buffers -> !q_buffer
               %q_next_t = tlx.local_trans %q_next : !q_buffer -> !qt_buffer
               tlx.barrier_wait %q_full[%next_slot], %next_phase : !ring
               %s_pending = tlx.async_dot %k_rows, %q_next_t : !kv_rows, !qt_buffer -> !scores
               %dk_out = tlx.async_dot_wait %dk_pending pending(2) : !gradient
-              // In the last step S still reads the same queries.
-              scf.if %goes_on {
-                tlx.barrier_arrive %q_empty[%slot] : !ring
-              }
+              tlx.barrier_arrive %q_empty[%slot] : !ring
               %dq = tlx.async_dot_wait %dq_pending pending(1) : tensor<64x64xf32>
               tlx.named_barrier_wait %is_free threads(160)
               tlx.local_store %dq, %piece_t {tlx.unfenced} : tensor<64x64xf32>, !dqt_buffer
@@ -471,42 +560,33 @@ tlx.kernel @attention_bwd(
             scf.yield %of_head#0, %of_head#1, %of_head#2, %of_head#3
                 : i32, !gradient, !gradient, !scores
           }
-          // The last queries, after the S that was dropped.
-          %last_n = arith.subi %count_end, %c1 : i32
-          %last_slot, %last_phase = tlx.ring %last_n stages(STAGES) : i32
-          tlx.barrier_arrive %q_empty[%last_slot] : !ring
-          tlx.barrier_arrive %kv_empty : !one
-          scf.yield %of_group#1, %of_group#2 : !gradient, !gradient
+          // dV leaves through the keys, once neither replica reads them.
+          tlx.named_barrier_wait %c1 threads(256)
+          %first_slot = arith.muli %k_slot, %c2 : i32
+          %dv_slot = arith.addi %first_slot, %replica : i32
+          %dv_rows = tlx.local_view %dv_smem[%dv_slot] : !dv_buffers -> !dkv_buffer
+          %dv_16 = arith.truncf %of_group#2 : !gradient to !gradient_16
+          tlx.local_store %dv_16, %dv_rows {tlx.unfenced} : !gradient_16, !dkv_buffer
+          scf.yield %of_group#1, %of_group#3 : !gradient, !scores
         } else {
-          scf.yield %no_gradient, %no_gradient : !gradient, !gradient
+          scf.yield %no_gradient, %s_item : !gradient, !scores
         }
         %has_loaded = arith.extui %has_queries : i1 to i32
         %next_tile = arith.addi %tile, %has_loaded : i32
 
-        // Read again rather than kept in registers. The copy before has to have left
-        // the buffer.
-        %now:10 = func.call @decode(
-            %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query, %block_m, %causal)
-            : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
-            -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
-        %out_row = arith.addi %now#1, %first_key : i32
-        %dv_16 = arith.truncf %dv_sum : !gradient to !gradient_16
-        tlx.async_descriptor_store_wait pending(0)
-        tlx.local_store %dv_16, %out : !gradient_16, !dkv_buffer
-        tlx.async_descriptor_store %dv[%out_row, %now#0, %c0] segment(%now#5, %now#6),
-            %out : !dkv_tensor, !dkv_buffer
+        %next_item = arith.addi %item, %c1 : i32
+        %next:10 = func.call @decode(
+            %next_item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+            %broadcast_query, %block_m, %causal) : !decode
         %dk_scale = tlx.splat %scale : f32 -> !gradient
         %dk_scaled = arith.mulf %dk_sum, %dk_scale : !gradient
         %dk_16 = arith.truncf %dk_scaled : !gradient to !gradient_16
-        tlx.async_descriptor_store_wait pending(0)
-        tlx.local_store %dk_16, %out : !gradient_16, !dkv_buffer
-        tlx.async_descriptor_store %dk[%out_row, %now#0, %c0] segment(%now#5, %now#6),
-            %out : !dkv_tensor, !dkv_buffer
-        scf.yield %count_end, %next_tile : i32, i32
+        tlx.named_barrier_wait %is_free threads(160)
+        tlx.local_store %dk_16, %dk_rows {tlx.unfenced} : !gradient_16, !dkv_buffer
+        tlx.named_barrier_arrive %is_there threads(160)
+        scf.yield %count_end, %next_tile, %next#1, %next#3, %next#6, %next#8, %next#9,
+            %s_after : i32, i32, i32, i32, i32, i32, i32, !scores
       }
-      // Shared memory has to outlive the last copy out of it.
-      tlx.async_descriptor_store_wait pending(0)
     }
   }
 }

@@ -57,8 +57,7 @@ static std::vector<std::string> getNames(const std::string &entry,
   if (entry == "attention_bwd_query") {
     return {"HEAD_DIM", "ELEMENT", "CAUSAL"};
   }
-  if (entry == "block_attention_fwd" ||
-      (arch == "sm_100a" && entry == "block_attention_bwd")) {
+  if (entry == "block_attention_fwd") {
     return {"HEAD_DIM", "ELEMENT", "ROTARY"};
   }
   if (entry == "block_attention_bwd") {

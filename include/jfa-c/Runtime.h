@@ -309,6 +309,15 @@ JFA_EXPORTED jfaStatus jfaAttentionBackwardExecute(
  * Block attention, forward
  *===----------------------------------------------------------------------===*/
 
+/** Which tensors are rotated: neighbouring elements 2i and 2i + 1 of a row are
+ *  a point of a plane, turned by an angle whose sine and cosine are elements i
+ *  and head_dim / 2 + i of the row of `sincos`. */
+typedef enum jfaRotary {
+  JFA_ROTARY_NONE = 0,
+  JFA_ROTARY_QK = 1,
+  JFA_ROTARY_QKV = 2
+} jfaRotary;
+
 /** Attention within blocks: each sequence is cut into blocks of 64 rows that
  *  restart at its first row, and a row attends to the rows of its own block.
  *  Tensors are [rows, heads, head_dim]; strides are as in the attention
@@ -332,6 +341,11 @@ typedef struct jfaBlockAttentionForwardDescription {
   int64_t k_row_stride, k_head_stride;
   int64_t v_row_stride, v_head_stride;
   int64_t o_row_stride, o_head_stride;
+  /** Of `sincos`, [rows, head_dim] of the tensors' type; 0: head_dim. */
+  int64_t sincos_row_stride;
+  /** A jfaRotary: which tensors the kernel rotates before it multiplies them,
+   *  in fp32 and rounded once. */
+  int32_t rotary;
 } jfaBlockAttentionForwardDescription;
 
 typedef struct jfaBlockAttentionForwardPlan jfaBlockAttentionForwardPlan;
@@ -371,6 +385,8 @@ typedef struct jfaBlockAttentionForwardBuffers {
   const void *v;
   /** Rows of no sequence are not written. */
   void *o;
+  /** Null where the plan rotates nothing. */
+  const void *sincos;
 } jfaBlockAttentionForwardBuffers;
 
 /** Launches the plan's kernel on `stream`. Nothing is allocated, copied or
@@ -384,30 +400,21 @@ JFA_EXPORTED jfaStatus jfaBlockAttentionForwardExecute(
  * Block attention, backward
  *===----------------------------------------------------------------------===*/
 
-/** Which tensors the caller has rotated before the forward: neighbouring
- *  elements 2i and 2i + 1 of a row are a point of a plane, turned by an angle
- *  whose sine and cosine are elements i and head_dim / 2 + i of the row of
- *  `sincos`. The gradients are those of the tensors before. */
-typedef enum jfaRotary {
-  JFA_ROTARY_NONE = 0,
-  JFA_ROTARY_QK = 1,
-  JFA_ROTARY_QKV = 2
-} jfaRotary;
-
 /** The gradients of a forward, which needs to leave nothing for them. `dout`,
  *  the gradient of o, has the shape of q, and so have dq, dk and dv. */
 typedef struct jfaBlockAttentionBackwardDescription {
   /** sizeof(jfaBlockAttentionBackwardDescription). */
   size_t struct_size;
-  /** The forward that is differentiated. Strides of o mean nothing. */
+  /** The forward that is differentiated. Strides of o mean nothing. What it
+   *  rotates comes here as it was given to it, and is rotated again. */
   jfaBlockAttentionForwardDescription forward;
   int64_t dout_row_stride, dout_head_stride;
   int64_t dq_row_stride, dq_head_stride;
   int64_t dk_row_stride, dk_head_stride;
   int64_t dv_row_stride, dv_head_stride;
-  /** Of `sincos`, [rows, head_dim] of the tensors' type; 0: head_dim. */
-  int64_t sincos_row_stride;
-  /** A jfaRotary. */
+  /** A jfaRotary: which tensors the caller has rotated before the forward, so
+   *  that they come here rotated. The gradients are those of the tensors before
+   *  in either case. Not both this and that of the forward. */
   int32_t rotary;
 } jfaBlockAttentionBackwardDescription;
 
@@ -443,7 +450,7 @@ JFA_EXPORTED jfaStatus jfaBlockAttentionBackwardPlanInitializeWorkspace(
 typedef struct jfaBlockAttentionBackwardBuffers {
   /** sizeof(jfaBlockAttentionBackwardBuffers). */
   size_t struct_size;
-  /** As the forward got them: rotated, where anything is. */
+  /** As the forward got them. */
   const void *q;
   const void *k;
   const void *v;

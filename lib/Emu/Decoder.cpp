@@ -446,6 +446,6 @@ std::unique_ptr<Code> Decoder::decode() {
 std::unique_ptr<Code> mlir::jfa::emu::decode(const Module &module,
                                              const Function &function,
                                              std::string &error) {
-  error.clear();
-  return Decoder(module, function, error).decode();
+  error = function.error;
+  return error.empty() ? Decoder(module, function, error).decode() : nullptr;
 }

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Approximation.h"
 #include "Numerics.h"
 #include "Semantics.h"
 
@@ -166,20 +167,21 @@ static void addPairs(OpcodeTable &table, const char *opcode,
                      false, false, Architecture::Blackwell});
 }
 
-/// What `.approx` instructions compute, correctly rounded.
 enum class Approximation { Rcp, Rsqrt, Sqrt, Lg2, Ex2, Sin, Cos, Tanh };
 
-template <Approximation what>
-static float approximate(Warp &warp, float x, bool flushes) {
+/// What `.approx` instructions compute: what an H200 does if `isExact` and if
+/// that is known, or correctly rounded.
+static float approximate(Approximation what, float x, bool flushes,
+                         bool isExact) {
   switch (what) {
   case Approximation::Rcp:
-    return float(1.0 / double(x));
+    return isExact ? rcpExact(x) : float(1.0 / double(x));
   case Approximation::Rsqrt:
-    return float(1.0 / std::sqrt(double(x)));
+    return isExact ? rsqrtExact(x) : float(1.0 / std::sqrt(double(x)));
   case Approximation::Sqrt:
-    return std::sqrt(x);
+    return isExact ? sqrtExact(x) : std::sqrt(x);
   case Approximation::Lg2:
-    return float(std::log2(double(x)));
+    return isExact ? lg2Exact(x) : float(std::log2(double(x)));
   case Approximation::Sin:
     return std::sin(x);
   case Approximation::Cos:
@@ -189,14 +191,26 @@ static float approximate(Warp &warp, float x, bool flushes) {
   case Approximation::Ex2:
     break;
   }
-  return ex2(x, flushes, warp.machine.options.numerics == Numerics::Exact);
+  return ex2(x, flushes, isExact);
 }
 
 template <Approximation what>
 static void runApproximation(Warp &warp, const Instruction &i, uint32_t lanes) {
+  bool isExact = warp.machine.options.numerics == Numerics::Exact;
   forEachLane(lanes, [&](unsigned lane) {
     float x = flush(fromBits<float>(warp.get(i[1], lane)), i.flags);
-    float y = approximate<what>(warp, x, i.flags & kFtz);
+    float y = approximate(what, x, i.flags & kFtz, isExact);
+    warp.set(i[0], lane, toBits(canonical(flush(y, i.flags))));
+  });
+}
+
+template <bool isFull>
+static void runDivision(Warp &warp, const Instruction &i, uint32_t lanes) {
+  bool isExact = warp.machine.options.numerics == Numerics::Exact;
+  forEachLane(lanes, [&](unsigned lane) {
+    float a = flush(fromBits<float>(warp.get(i[1], lane)), i.flags);
+    float b = flush(fromBits<float>(warp.get(i[2], lane)), i.flags);
+    float y = isExact ? divExact(a, b, i.flags & kFtz, isFull) : a / b;
     warp.set(i[0], lane, toBits(canonical(flush(y, i.flags))));
   });
 }
@@ -303,10 +317,15 @@ void mlir::jfa::emu::registerFloat(OpcodeTable &table) {
   addPairs<Op::Mul>(table, "mul", "d s s");
   addPairs<Op::Fma>(table, "fma", "d s s s");
   for (const char *pattern :
-       {"(.rn|.rz|.rm|.rp){.ftz}.f32", "(.rn|.rz|.rm|.rp).f64",
-        "(.approx|.full){.ftz}.f32"}) {
+       {"(.rn|.rz|.rm|.rp){.ftz}.f32", "(.rn|.rz|.rm|.rp).f64"}) {
     table.add("div", {pattern, "d s s", chooseArithmetic<Op::Div>});
   }
+  table.add("div", {"(.approx|.full){.ftz}.f32", "d s s",
+                    [](const Match &match, Instruction &i, std::string &) {
+                      i.flags = getFlags(match);
+                      return match.has(".full") ? Run(runDivision<true>)
+                                                : Run(runDivision<false>);
+                    }});
   for (const char *pattern :
        {"(.rn|.rz|.rm|.rp){.ftz}.f32", "(.rn|.rz|.rm|.rp).f64"}) {
     table.add("sqrt", {pattern, "d s", chooseArithmetic<Op::Sqrt>});

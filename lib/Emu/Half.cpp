@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Approximation.h"
 #include "Numerics.h"
 #include "Semantics.h"
 

@@ -46,6 +46,17 @@ std::string emu::checkLaunch(const Code &code, const LaunchShape &shape) {
                                            "registers";
 }
 
+uint32_t emu::getLaunchRegisters(const Code &code, const LaunchShape &shape) {
+  const Function &function = *code.function;
+  uint64_t threads = product(shape.block);
+  if (function.maxRegisters || !function.minCtas || !threads) {
+    return function.maxRegisters;
+  }
+  // Of 64 K, in units of 8; an instruction can name 255.
+  uint64_t share = 65536 / (threads * function.minCtas) / 8 * 8;
+  return uint32_t(std::min<uint64_t>(share, 255));
+}
+
 uint64_t emu::launch(
     const Code &code, const LaunchShape &shape,
     std::vector<uint8_t> &parameters, GlobalMemory &global,

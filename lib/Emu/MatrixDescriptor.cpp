@@ -99,6 +99,9 @@ static const uint8_t *readUnit(Machine &machine, AsyncWork &work, Cta &cta,
 static uint32_t getElement(const uint8_t *unit, unsigned element,
                            const OperandFormat &format) {
   uint32_t value = 0;
+  if (format.isDense4) {
+    return unit[element / 2] >> 4 * (element % 2) & 15;
+  }
   if (format.packedBits == 0) {
     std::memcpy(&value, unit + element * format.elementBytes,
                 format.elementBytes);
@@ -114,7 +117,8 @@ std::vector<uint32_t> emu::readOperand(Machine &machine, AsyncWork &work,
                                        const MatrixDescriptor &descriptor,
                                        const OperandFormat &format,
                                        uint32_t first, uint32_t count) {
-  unsigned perUnit = 16 / format.elementBytes, k = format.k;
+  unsigned perUnit = format.isDense4 ? 32 : 16 / format.elementBytes;
+  unsigned k = format.k;
   std::vector<uint32_t> elements(size_t(count) * k, 0);
   uint32_t rows = format.isMN ? count / perUnit : count;
   uint32_t units = format.isMN ? k : k / perUnit;

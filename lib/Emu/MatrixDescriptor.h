@@ -51,6 +51,8 @@ struct OperandFormat {
   /// 9.7.16.10.6); 0 for others.
   unsigned packedBits = 0;
   bool isMN = false;
+  /// Two elements of 4 bits in a byte, the first in its low half.
+  bool isDense4 = false;
 };
 
 /// Rows [first, first + count) of an operand in the shared memory of `cta`, row

@@ -10,6 +10,8 @@
 
 #include "jfa/Emu/Module.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 namespace mlir::jfa::emu {
 
 /// A floating-point format of at most 32 bits.
@@ -19,6 +21,7 @@ struct Format {
   uint32_t largest, nan;
   bool hasInfinity;
 
+  unsigned getBits() const { return 1 + exponentBits + fractionBits; }
   int getBias() const { return (1 << (exponentBits - 1)) - 1; }
 };
 
@@ -40,9 +43,6 @@ double addOdd(double a, double b);
 float flushSubnormal(float value);
 double flushSubnormal(const Format &format, double value);
 
-/// `ex2.approx{.ftz}.f32`: as measured on an H200, bit for bit, or fast.
-float ex2(float value, bool flushes, bool isExact);
-
 /// How a tensor core adds up: the formats of a and b, the bits of a fraction to
 /// which terms are aligned and which the sum keeps, and whether c is f16.
 struct ProductModel {
@@ -57,6 +57,10 @@ struct ProductModel {
 uint32_t sumProducts(const ProductModel &model, unsigned count,
                      const uint32_t *a, const uint32_t *b, uint32_t c,
                      bool hasC);
+
+/// One element of a product whose groups have scales: a sum of `groups`, each
+/// exact, and of `c`, an f32 (as others have measured it, with 35 bits).
+uint32_t sumGroups(llvm::ArrayRef<double> groups, uint32_t c, bool hasC);
 
 /// One element of wgmma: a sum of `count` products and of `c`, as an H200
 /// rounds it. The formats of a and b have 8 to 32 bits.

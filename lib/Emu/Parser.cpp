@@ -106,6 +106,16 @@ std::unique_ptr<Module> Parser::parse() {
       advance();
     } else if (isDotted(".entry")) {
       if (!parseEntry()) {
+        skipEntry();
+      }
+    } else if (isDotted(".func")) {
+      // What calls one is refused.
+      while (token.kind != Token::End && !is(';') && !is('{')) {
+        advance();
+      }
+      if (is('{')) {
+        skipBlock();
+      } else if (!expect(';')) {
         return nullptr;
       }
     } else if (isDotted(".shared")) {
@@ -113,7 +123,7 @@ std::unique_ptr<Module> Parser::parse() {
       if (!parseVariable(module->shared.emplace_back()) || !expect(';')) {
         return nullptr;
       }
-    } else if (isDotted(".global") || isDotted(".const") || isDotted(".func")) {
+    } else if (isDotted(".global") || isDotted(".const")) {
       // Those that nobody uses; what uses one is refused by name.
       while (token.kind != Token::End && !is(';') && !isDotted(".entry")) {
         advance();
@@ -322,6 +332,24 @@ bool Parser::parseEntry() {
   }
   location = {};
   return parseBlock(0) && scopes.empty();
+}
+
+/// Up to behind the brace that closes the outermost block.
+void Parser::skipBlock() {
+  do {
+    advance();
+  } while (braces > 0 && token.kind != Token::End);
+}
+
+/// Goes on behind a kernel that cannot be read.
+void Parser::skipEntry() {
+  while (braces == 0 && token.kind != Token::End && !is('{')) {
+    advance();
+  }
+  skipBlock();
+  std::swap(function->error, error);
+  error.clear();
+  scopes.clear();
 }
 
 std::unique_ptr<Module> mlir::jfa::emu::parseModule(StringRef text,

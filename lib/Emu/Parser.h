@@ -43,7 +43,10 @@ public:
   std::unique_ptr<Module> parse();
 
 private:
-  void advance() { token = lexer.next(); }
+  void advance() {
+    braces += is('{') ? 1 : is('}') ? -1 : 0;
+    token = lexer.next();
+  }
   bool fail(const llvm::Twine &message) {
     if (error.empty()) {
       error = ("line " + llvm::Twine(token.line) + ": " + message).str();
@@ -78,6 +81,8 @@ private:
   bool parseFile();
   bool parseVariable(Variable &variable);
   bool parseEntry();
+  void skipEntry();
+  void skipBlock();
   bool parseDirectives(Function &function);
   bool parseExtents(uint32_t (&extents)[3]);
   bool parseBlock(unsigned depth);
@@ -96,6 +101,8 @@ private:
   Lexer lexer;
   std::string &error;
   Token token;
+  /// That are open.
+  int braces = 0;
   std::unique_ptr<Module> module = std::make_unique<Module>();
   Function *function = nullptr;
   std::vector<Scope> scopes;

@@ -362,17 +362,22 @@ void mlir::jfa::emu::registerTMA(OpcodeTable &table) {
     return (match.has(".multicast::cluster") ? kMulticast : 0) |
            (match.has(".cta_group::2") ? kPair : 0);
   };
-  std::string load = ".async.bulk.tensor" + rank +
-                     "(.shared::cluster|.shared::cta).global{.tile}" + complete;
-  for (bool isGrouped : {false, true}) {
-    std::string group = isGrouped ? "(.cta_group::1|.cta_group::2)" : "";
-    auto architecture = isGrouped ? Architecture::Blackwell : Architecture::Any;
-    addForm(table, "cp", load + group + "{.L2::cache_hint}", "m mv m s64?",
+  const std::string load =
+      "(.shared::cluster|.shared::cta).global{.tile}" + complete;
+  const std::string group = "(.cta_group::1|.cta_group::2)";
+  auto addLoads = [&](const std::string &early, const std::string &late,
+                      Architecture architecture) {
+    std::string begin = ".async.bulk.tensor" + rank + early + load;
+    addForm(table, "cp", begin + late + "{.L2::cache_hint}", "m mv m s64?",
             runTensorLoad, getFlags, architecture);
     addForm(table, "cp",
-            load + ".multicast::cluster" + group + "{.L2::cache_hint}",
+            begin + ".multicast::cluster" + late + "{.L2::cache_hint}",
             "m mv m s0 s64?", runTensorLoad, getFlags, architecture);
-  }
+  };
+  addLoads("", "", Architecture::Any);
+  addLoads("", group, Architecture::Blackwell);
+  // As CUTLASS writes it; ptxas takes both.
+  addLoads(group, "", Architecture::Blackwell);
   std::string store = ".async.bulk.tensor" + rank + ".global.shared::cta";
   addForm(table, "cp", store + "{.tile}.bulk_group{.L2::cache_hint}",
           "mv m s64?", runTensorStore, none);
@@ -385,4 +390,12 @@ void mlir::jfa::emu::registerTMA(OpcodeTable &table) {
             ".async.bulk.prefetch.tensor(.1d|.2d|.3d|.4d|.5d).L2.global"
             "{.tile}{.L2::cache_hint}",
             "mv s64?", [](Warp &, const Instruction &, uint32_t) {});
+  // There is no cache here, so that all policies are alike (9.7.9.18).
+  table.add("createpolicy",
+            ".fractional(.L2::evict_first|.L2::evict_last|.L2::evict_normal|"
+            ".L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64",
+            "d64 s64?", [](Warp &warp, const Instruction &i, uint32_t lanes) {
+              forEachLane(lanes,
+                          [&](unsigned lane) { warp.set(i[0], lane, 0); });
+            });
 }

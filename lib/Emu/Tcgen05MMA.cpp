@@ -95,7 +95,8 @@ AsyncWorkRef emu::issueTensorWork(Warp &warp, unsigned lane,
 //===----------------------------------------------------------------------===//
 
 /// Flags: kPair, then these.
-static constexpr uint64_t kAInTensor = 2, kMask = 4, kKindShift = 8;
+static constexpr uint64_t kAInTensor = 2, kMask = 4, kStationary = 8,
+                          kKindShift = 8, kScalesShift = 12;
 
 static bool fail(Warp &warp, const std::string &text) {
   warp.fault(Fault::Illegal, text);
@@ -107,7 +108,7 @@ static bool readDescriptor(Warp &warp, uint64_t bits, const char *operand,
                            MatrixDescriptor &descriptor) {
   std::string wrong = MatrixDescriptor::makeBlackwell(bits, descriptor);
   if (wrong.empty() && isMN) {
-    bool isWide = product.shape.getElementBytes() == 4;
+    bool isWide = product.shape.elementBits == 32;
     if (isWide != descriptor.hasWideAtom) {
       wrong = isWide
                   ? "of swizzle 1 (128 bytes in units of 32), as tf32 has it "
@@ -124,6 +125,7 @@ static bool readDescriptor(Warp &warp, uint64_t bits, const char *operand,
 
 /// Where D and A lie (PTX ISA 9.7.16.10.5).
 static bool checkPlaces(Warp &warp, const TensorProduct &product) {
+  // In fourths and halves all lanes are used.
   bool isQuarters = product.getLayout() == AccumulatorLayout::Quarters;
   uint32_t lane = getTensorLane(product.d);
   if (lane != 0 && !(isQuarters && lane == 16)) {
@@ -140,10 +142,15 @@ static bool checkPlaces(Warp &warp, const TensorProduct &product) {
 }
 
 static bool checkTensorOperand(Warp &warp, const TensorProduct &product) {
-  const Format &format = *product.shape.a;
-  if (1 + format.exponentBits + format.fractionBits < 8) {
+  if (product.shape.a->getBits() < 8 && product.shape.elementBits == 8) {
     warp.fault(Fault::Unsupported,
                "A in tensor memory of a type of less than 8 bits is not "
+               "supported");
+    return false;
+  }
+  if (product.form.isStationary && product.shape.m != 128) {
+    warp.fault(Fault::Unsupported,
+               "A in tensor memory with .ws and M other than 128 is not "
                "supported");
     return false;
   }
@@ -156,13 +163,15 @@ static bool checkTensorOperand(Warp &warp, const TensorProduct &product) {
 static std::shared_ptr<TensorProduct>
 makeProduct(Warp &warp, const Instruction &i, unsigned lane) {
   auto product = std::make_shared<TensorProduct>();
-  product->kind = TensorKind(i.flags >> kKindShift & 3);
-  product->isPair = i.flags & kPair;
+  TensorForm &form = product->form;
+  form.kind = TensorKind(i.flags >> kKindShift & 15);
+  form.isPair = i.flags & kPair;
+  form.isStationary = i.flags & kStationary;
+  form.scales = unsigned(i.flags >> kScalesShift & 7);
   product->isAInTensor = i.flags & kAInTensor;
   product->d = uint32_t(warp.getAddress(i[0], lane));
   std::string wrong =
-      decodeInstruction(uint32_t(warp.get(i[3], lane)), product->kind,
-                        product->isPair, product->shape);
+      decodeInstruction(uint32_t(warp.get(i[3], lane)), form, product->shape);
   if (!wrong.empty()) {
     fail(warp, "expects an instruction descriptor " + wrong);
     return nullptr;
@@ -181,7 +190,7 @@ makeProduct(Warp &warp, const Instruction &i, unsigned lane) {
     return nullptr;
   }
   product->ctas = {&warp.cta};
-  if (product->isPair) {
+  if (form.isPair) {
     Cta *peer = findPeer(warp);
     if (!peer) {
       return nullptr;
@@ -195,7 +204,7 @@ makeProduct(Warp &warp, const Instruction &i, unsigned lane) {
 /// Products on the same accumulator and of the same shape follow each other.
 static uint64_t getChain(const TensorProduct &product) {
   return uint64_t(product.d) << 24 | uint64_t(product.shape.m) << 12 |
-         product.shape.n << 1 | uint64_t(product.isPair);
+         product.shape.n << 1 | uint64_t(product.form.isPair);
 }
 
 static void runProduct(Warp &warp, const Instruction &i, uint32_t lanes) {
@@ -205,7 +214,7 @@ static void runProduct(Warp &warp, const Instruction &i, uint32_t lanes) {
       return;
     }
     size_t next = 4;
-    if (product->kind == TensorKind::MXF8F6F4) {
+    if (product->form.scales) {
       product->scaleA = uint32_t(warp.getAddress(i[next++], lane));
       product->scaleB = uint32_t(warp.getAddress(i[next++], lane));
     }
@@ -282,50 +291,123 @@ static void runCommit(Warp &warp, const Instruction &i, uint32_t lanes) {
 // Forms
 //===----------------------------------------------------------------------===//
 
-static void addProducts(OpcodeTable &table, const std::string &kind,
-                        TensorKind code, const std::string &more) {
-  const std::string pattern =
-      ".mma(.cta_group::1|.cta_group::2)" + kind +
-      "{.collector::a::fill|.collector::a::use|.collector::a::lastuse|"
-      ".collector::a::discard}";
-  bool isScaled = code == TensorKind::MXF8F6F4;
+/// Scales of one row that an instruction uses at once.
+static unsigned countScales(const Match &match, TensorKind kind) {
+  if (kind == TensorKind::MXF8F6F4) {
+    return 1;
+  }
+  return match.has(".scale_vec::4X") || match.has(".block16") ? 4 : 2;
+}
+
+namespace {
+/// A family of forms of products.
+struct ProductForms {
+  /// From `.mma` to what caches may keep.
+  std::string pattern;
+  TensorKind kind;
+  uint64_t flags = 0;
+  bool isScaled = false;
+  /// Whether lanes can be left out, and whether D can be scaled.
+  bool allowsMask = true, allowsScaleD = false;
+  Architecture architecture = Architecture::Blackwell;
+};
+} // namespace
+
+static void addProducts(OpcodeTable &table, const ProductForms &forms) {
   for (bool isAInTensor : {false, true}) {
     for (bool hasMask : {false, true}) {
-      if (hasMask && isScaled) {
+      if (hasMask && !forms.allowsMask) {
         continue;
       }
       std::string operands = std::string("m ") + (isAInTensor ? "m" : "s64") +
-                             " s64 s32" + (isScaled ? " m m" : "") +
-                             (hasMask ? " S32" : "") + " sp" + more;
+                             " s64 s32" + (forms.isScaled ? " m m" : "") +
+                             (hasMask ? " S32" : "") + " sp" +
+                             (forms.allowsScaleD ? " i?" : "");
       uint64_t flags = (isAInTensor ? kAInTensor : 0) | (hasMask ? kMask : 0) |
-                       uint64_t(code) << kKindShift;
-      addTcgen05(table, pattern, operands.c_str(), runProduct, false,
-                 [=](const Match &, Instruction &i, std::string &error) {
-                   i.flags |= flags;
-                   size_t wanted = i.flags & kPair ? 8 : 4;
-                   if (hasMask && i[4].parts.size() != wanted) {
-                     error = "expected " + std::to_string(wanted) +
-                             " registers of lanes that are not written";
-                     return false;
-                   }
-                   const Argument &scale = i.arguments.back();
-                   if (!more.empty() && !scale.isSink && scale.value > 15) {
-                     error = "expected a scale of D from 0 to 15, but got " +
-                             std::to_string(scale.value);
-                     return false;
-                   }
-                   return true;
-                 });
+                       forms.flags | uint64_t(forms.kind) << kKindShift;
+      auto set = [=](const Match &match, Instruction &i, std::string &error) {
+        i.flags |= flags;
+        if (forms.isScaled) {
+          i.flags |= uint64_t(countScales(match, forms.kind)) << kScalesShift;
+        }
+        size_t wanted = i.flags & kPair ? 8 : 4;
+        if (hasMask && i[4].parts.size() != wanted) {
+          error = "expected " + std::to_string(wanted) +
+                  " registers of lanes that are not written";
+          return false;
+        }
+        const Argument &scale = i.arguments.back();
+        if (forms.allowsScaleD && !scale.isSink && scale.value > 15) {
+          error = "expected a scale of D from 0 to 15, but got " +
+                  std::to_string(scale.value);
+          return false;
+        }
+        return true;
+      };
+      addTcgen05(table, forms.pattern, operands.c_str(), runProduct, false, set,
+                 forms.architecture);
     }
   }
 }
 
+static void addKind(OpcodeTable &table, const char *name, TensorKind kind) {
+  ProductForms forms;
+  forms.kind = kind;
+  forms.allowsScaleD = kind == TensorKind::F16 || kind == TensorKind::TF32;
+  if (kind == TensorKind::I8) {
+    forms.architecture = Architecture::BlackwellOnly;
+  }
+  forms.pattern =
+      std::string(".mma(.cta_group::1|.cta_group::2).kind::") + name +
+      "{.collector::a::fill|.collector::a::use|.collector::a::lastuse|"
+      ".collector::a::discard}";
+  addProducts(table, forms);
+  // With B in the collector (PTX ISA 9.7.16.10.9.3).
+  std::string buffers;
+  for (const char *buffer : {"b0", "b1", "b2", "b3"}) {
+    for (const char *use : {"fill", "use", "lastuse", "discard"}) {
+      buffers += std::string(buffers.empty() ? "{" : "|") +
+                 ".collector::" + buffer + "::" + use;
+    }
+  }
+  forms.pattern =
+      std::string(".mma.ws.cta_group::1.kind::") + name + buffers + "}";
+  forms.flags = kStationary;
+  forms.allowsMask = forms.allowsScaleD = false;
+  addProducts(table, forms);
+}
+
+static void addScaledKind(OpcodeTable &table, const char *pattern,
+                          TensorKind kind, Architecture architecture) {
+  ProductForms forms;
+  forms.kind = kind;
+  forms.isScaled = true;
+  forms.allowsMask = false;
+  forms.architecture = architecture;
+  forms.pattern =
+      std::string(".mma(.cta_group::1|.cta_group::2).kind::") + pattern +
+      "{.collector::a::fill|.collector::a::use|.collector::a::lastuse|"
+      ".collector::a::discard}";
+  addProducts(table, forms);
+}
+
 void mlir::jfa::emu::registerTcgen05MMA(OpcodeTable &table) {
-  addProducts(table, ".kind::f16", TensorKind::F16, " i?");
-  addProducts(table, ".kind::tf32", TensorKind::TF32, " i?");
-  addProducts(table, ".kind::f8f6f4", TensorKind::F8F6F4, "");
-  addProducts(table, ".kind::mxf8f6f4.block_scale{.scale_vec::1X|.block32}",
-              TensorKind::MXF8F6F4, "");
+  addKind(table, "f16", TensorKind::F16);
+  addKind(table, "tf32", TensorKind::TF32);
+  addKind(table, "f8f6f4", TensorKind::F8F6F4);
+  addKind(table, "i8", TensorKind::I8);
+  // sm_100f has blocks only, sm_100a numbers of scales too.
+  auto family = Architecture::Blackwell, one = Architecture::BlackwellOnly;
+  addScaledKind(table, "mxf8f6f4.block_scale{.block32}", TensorKind::MXF8F6F4,
+                family);
+  addScaledKind(table, "mxf8f6f4.block_scale.scale_vec::1X",
+                TensorKind::MXF8F6F4, one);
+  addScaledKind(table, "mxf4.block_scale{.block32}", TensorKind::MXF4, family);
+  addScaledKind(table, "mxf4.block_scale.scale_vec::2X", TensorKind::MXF4, one);
+  addScaledKind(table, "mxf4nvf4.block_scale(.block16|.block32)",
+                TensorKind::MXF4NVF4, family);
+  addScaledKind(table, "mxf4nvf4.block_scale(.scale_vec::2X|.scale_vec::4X)",
+                TensorKind::MXF4NVF4, one);
   const std::string commit =
       ".commit(.cta_group::1|.cta_group::2).mbarrier::arrive::one"
       "{.shared::cluster}";

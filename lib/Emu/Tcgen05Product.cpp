@@ -13,98 +13,6 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
 
 //===----------------------------------------------------------------------===//
-// Instruction descriptors
-//===----------------------------------------------------------------------===//
-
-static bool isPacked(const Format &format) {
-  return 1 + format.exponentBits + format.fractionBits < 8;
-}
-
-unsigned InstructionDescriptor::getElementBytes() const {
-  unsigned bits = 1 + a->exponentBits + a->fractionBits;
-  return bits <= 8 ? 1 : bits <= 16 ? 2 : 4;
-}
-
-/// The format of a code, or null.
-static const Format *getOperandFormat(TensorKind kind, unsigned code) {
-  switch (kind) {
-  case TensorKind::F16:
-    return code == 0 ? &kF16 : code == 1 ? &kBF16 : nullptr;
-  case TensorKind::TF32:
-    return code == 2 ? &kTF32 : nullptr;
-  default:
-    break;
-  }
-  static const Format *const kNarrow[] = {&kE4M3, &kE5M2, nullptr, &kE2M3,
-                                          &kE3M2, &kE2M1, nullptr, nullptr};
-  return kNarrow[code];
-}
-
-/// PTX ISA 9.7.16.2.1, table of shapes.
-static std::string checkShape(const InstructionDescriptor &shape,
-                              TensorKind kind, bool isPair) {
-  bool isScaled = kind == TensorKind::MXF8F6F4;
-  bool isM = isPair ? shape.m == 128 || shape.m == 256
-                    : shape.m == 128 || (shape.m == 64 && !isScaled);
-  if (!isM) {
-    return std::string("of M ") +
-           (isPair     ? "128 or 256"
-            : isScaled ? "128"
-                       : "64 or 128") +
-           ", but got M " + std::to_string(shape.m);
-  }
-  // Columns of eight bits that lie side by side come in sixteens.
-  bool isWide = shape.isMNB && shape.getElementBytes() == 1;
-  uint32_t step = (isPair ? 16 : 8) * (isWide ? 2 : 1);
-  if (shape.n == 0 || shape.n > 256 || shape.n % step != 0) {
-    return "of N up to 256 in steps of " + std::to_string(step) +
-           ", but got N " + std::to_string(shape.n);
-  }
-  return "";
-}
-
-std::string emu::decodeInstruction(uint32_t bits, TensorKind kind, bool isPair,
-                                   InstructionDescriptor &shape) {
-  auto describe = [&](const char *what) {
-    return std::string(what) + ", but got " + toHex(bits);
-  };
-  bool isScaled = kind == TensorKind::MXF8F6F4;
-  uint32_t reserved = isScaled ? 0x8700004bu : 0xe0800048u;
-  if (bits & 7) {
-    return describe("of a dense product (bits 0 to 2 are 0)");
-  }
-  if (bits & reserved) {
-    return describe("whose reserved bits are zero");
-  }
-  shape.a = getOperandFormat(kind, bits >> 7 & 7);
-  shape.b = getOperandFormat(kind, bits >> 10 & 7);
-  if (!shape.a || !shape.b) {
-    return describe("with types of A and B that its kind has");
-  }
-  shape.negA = bits >> 13 & 1;
-  shape.negB = bits >> 14 & 1;
-  shape.isMNA = bits >> 15 & 1;
-  shape.isMNB = bits >> 16 & 1;
-  shape.n = (bits >> 17 & 0x3f) << 3;
-  if (isScaled) {
-    if (!(bits >> 23 & 1)) {
-      return describe("with scales of type UE8M0 (bit 23 is 1)");
-    }
-    shape.m = (bits >> 27 & 3) << 7;
-    shape.scaleB = bits >> 4 & 3;
-    shape.scaleA = bits >> 29 & 3;
-    return checkShape(shape, kind, isPair);
-  }
-  shape.m = (bits >> 24 & 31) << 4;
-  unsigned d = bits >> 4 & 3;
-  shape.isF16 = d == 0;
-  if (d > 1 || (d == 0 && kind == TensorKind::TF32)) {
-    return describe("with a type of D that its kind has");
-  }
-  return checkShape(shape, kind, isPair);
-}
-
-//===----------------------------------------------------------------------===//
 // Operands
 //===----------------------------------------------------------------------===//
 
@@ -112,9 +20,9 @@ static OperandFormat getStored(const TensorProduct &product, bool isA) {
   const Format &format = isA ? *product.shape.a : *product.shape.b;
   OperandFormat stored;
   stored.k = product.shape.getK();
-  stored.elementBytes = product.shape.getElementBytes();
-  stored.packedBits =
-      isPacked(format) ? 1 + format.exponentBits + format.fractionBits : 0;
+  stored.elementBytes = std::max(8u, product.shape.elementBits) / 8;
+  stored.isDense4 = product.form.isDense();
+  stored.packedBits = format.getBits() < 8 ? format.getBits() : 0;
   stored.isMN = isA ? product.shape.isMNA : product.shape.isMNB;
   return stored;
 }
@@ -136,7 +44,7 @@ static std::vector<uint32_t> readTensorOperand(Machine &machine,
                                                const TensorProduct &product,
                                                Cta &cta) {
   AccumulatorLayout layout = product.getLayout();
-  unsigned bytes = product.shape.getElementBytes(), k = product.shape.getK();
+  unsigned bits = product.shape.elementBits, k = product.shape.getK();
   uint32_t rows = layout == AccumulatorLayout::Quarters ? 64 : 128;
   uint32_t lane = getTensorLane(product.addressA);
   uint32_t column = getTensorColumn(product.addressA);
@@ -151,34 +59,36 @@ static std::vector<uint32_t> readTensorOperand(Machine &machine,
   }
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t e = 0; e < k; ++e) {
-      TensorCell cell = getOperandCell(layout, row, e, 8 * bytes);
+      TensorCell cell = getOperandCell(layout, row, e, bits);
       uint32_t word = cta.tensor.at(lane + cell.lane, column + cell.column);
-      unsigned shift = e * 8 * bytes % 32;
-      uint32_t mask = bytes == 4 ? ~0u : (1u << 8 * bytes) - 1;
+      unsigned shift = e * bits % 32;
+      uint32_t mask = bits == 32 ? ~0u : (1u << bits) - 1;
       elements[row * k + e] = word >> shift & mask;
     }
   }
   return elements;
 }
 
-/// The scales of `count` rows or columns, which all four quarters must have.
+/// The scales of `count` rows or columns, `each` of one of them, which all four
+/// quarters must have.
 static std::vector<uint8_t> readScales(Machine &machine, AsyncWork &work,
                                        Cta &cta, uint32_t address,
-                                       unsigned byte, uint32_t count) {
-  std::vector<uint8_t> scales(count, 127);
+                                       unsigned byte, uint32_t count,
+                                       unsigned each) {
+  std::vector<uint8_t> scales(size_t(count) * each, 127);
   uint32_t column = getTensorColumn(address);
   TensorCells cells{0, column, kTensorLanes, (count + 31) / 32};
   if (!machine.accessTensor(work, cta, cells, TensorAccess::Read)) {
     return scales;
   }
   bool isSame = true;
-  for (uint32_t mn = 0; mn < count; ++mn) {
+  for (uint32_t i = 0; i < count * each; ++i) {
     for (uint32_t quarter = 0; quarter < 4; ++quarter) {
-      TensorCell cell = getScaleCell(mn, quarter);
-      auto scale =
-          uint8_t(cta.tensor.at(cell.lane, column + cell.column) >> 8 * byte);
-      isSame &= quarter == 0 || scales[mn] == scale;
-      scales[mn] = scale;
+      TensorCell cell = getScaleCell(i / each, quarter);
+      auto scale = uint8_t(cta.tensor.at(cell.lane, column + cell.column) >>
+                           8 * (byte + i % each));
+      isSame &= quarter == 0 || scales[i] == scale;
+      scales[i] = scale;
     }
   }
   if (!isSame) {
@@ -193,7 +103,7 @@ static std::vector<uint8_t> readScales(Machine &machine, AsyncWork &work,
 void emu::readSources(Machine &machine, AsyncWork &work,
                       TensorProduct &product) {
   const InstructionDescriptor &shape = product.shape;
-  uint32_t columns = shape.n / (product.isPair ? 2 : 1);
+  uint32_t columns = shape.n / (product.form.isPair ? 2 : 1);
   product.elementsB.clear();
   for (size_t c = 0; c < product.ctas.size(); ++c) {
     Cta &cta = *product.ctas[c];
@@ -211,12 +121,12 @@ void emu::readSources(Machine &machine, AsyncWork &work,
     std::vector<uint32_t> b = readOperand(
         machine, work, cta, product.b, getStored(product, false), 0, columns);
     product.elementsB.insert(product.elementsB.end(), b.begin(), b.end());
-    if (product.kind == TensorKind::MXF8F6F4) {
+    if (unsigned each = product.form.scales) {
       product.scalesA[c] = readScales(machine, work, cta, product.scaleA,
-                                      shape.scaleA, product.getRows());
+                                      shape.scaleA, product.getRows(), each);
       // Each CTA of a pair has those of all columns.
-      product.scalesB =
-          readScales(machine, work, cta, product.scaleB, shape.scaleB, shape.n);
+      product.scalesB = readScales(machine, work, cta, product.scaleB,
+                                   shape.scaleB, shape.n, each);
     }
   }
   finish(product.elementsB, *shape.b, shape.negB);
@@ -253,9 +163,22 @@ struct Part {
                                      product.shape.getK()];
   }
   int getScale(uint32_t row, uint32_t n) const {
-    return product.kind != TensorKind::MXF8F6F4
+    return product.form.scales == 0
                ? 0
                : int(product.scalesA[index][row]) + product.scalesB[n] - 254;
+  }
+  static double decodeScale(uint8_t bits, bool hasFractions) {
+    if (hasFractions) {
+      return decode(kE4M3, bits & 0x7f);
+    }
+    return bits == 0xff ? NAN : std::ldexp(1.0, bits - 127);
+  }
+  /// The product of the scales for the elements of k from 16 `group` on.
+  double getGroupScale(uint32_t row, uint32_t n, unsigned group) const {
+    unsigned each = product.form.scales, s = group * each / 4;
+    bool hasFractions = product.shape.hasFractions;
+    return decodeScale(product.scalesA[index][row * each + s], hasFractions) *
+           decodeScale(product.scalesB[n * each + s], hasFractions);
   }
   /// What is added to, as bits of D's type.
   uint32_t getAddend(const TensorCell &cell) const {
@@ -310,6 +233,61 @@ static bool accessAccumulator(Part &part, AsyncWork &work) {
   return true;
 }
 
+/// Groups of 16 products, whose sums are exact, times their scales.
+static void writeGroups(Part &part) {
+  const InstructionDescriptor &shape = part.getShape();
+  TensorProduct &product = part.product;
+  bool isExact = part.machine.options.numerics == Numerics::Exact;
+  for (uint32_t row = 0; row < product.getRows(); ++row) {
+    for (uint32_t n = 0; n < shape.n; ++n) {
+      const uint32_t *a = part.getA(row, n);
+      const uint32_t *b = &product.elementsB[n * shape.getK()];
+      double groups[4] = {};
+      for (uint32_t e = 0; e < shape.getK(); ++e) {
+        groups[e / 16] += decode(*shape.a, a[e]) * decode(*shape.b, b[e]);
+      }
+      double total = 0;
+      for (unsigned g = 0; g < 4; ++g) {
+        groups[g] *= part.getGroupScale(row, n, g);
+        total += groups[g];
+      }
+      TensorCell cell = part.getCell(row, n);
+      uint32_t old = part.getAddend(cell);
+      if (isExact) {
+        part.put(cell, sumGroups(groups, old, product.accumulates));
+        continue;
+      }
+      auto sum = float(total);
+      sum += product.accumulates ? fromBits<float>(old) : 0;
+      part.put(cell, uint32_t(toBits(sum)));
+    }
+  }
+}
+
+static void writeIntegers(Part &part) {
+  const InstructionDescriptor &shape = part.getShape();
+  TensorProduct &product = part.product;
+  auto widen = [](uint32_t byte, bool isSigned) {
+    return isSigned ? int64_t(int8_t(byte)) : int64_t(byte);
+  };
+  for (uint32_t row = 0; row < product.getRows(); ++row) {
+    for (uint32_t n = 0; n < shape.n; ++n) {
+      const uint32_t *a = part.getA(row, n);
+      const uint32_t *b = &product.elementsB[n * shape.getK()];
+      TensorCell cell = part.getCell(row, n);
+      int64_t sum =
+          product.accumulates ? int64_t(int32_t(part.getAddend(cell))) : 0;
+      for (uint32_t e = 0; e < shape.getK(); ++e) {
+        sum += widen(a[e], shape.isSignedA) * widen(b[e], shape.isSignedB);
+      }
+      if (shape.isSaturated) {
+        sum = std::clamp<int64_t>(sum, INT32_MIN, INT32_MAX);
+      }
+      part.put(cell, uint32_t(sum));
+    }
+  }
+}
+
 static void writeExact(Part &part) {
   const InstructionDescriptor &shape = part.getShape();
   TensorProduct &product = part.product;
@@ -349,7 +327,7 @@ static void writeFast(Part &part) {
       const float *left = &a[size_t(part.getA(row, n) - firstA)];
       float products = 0;
       TensorCell cell = part.getCell(row, n);
-      if (part.product.kind != TensorKind::MXF8F6F4 && product.accumulates) {
+      if (product.form.scales == 0 && product.accumulates) {
         uint32_t old = part.getAddend(cell);
         products =
             shape.isF16 ? float(decode(kF16, old)) : fromBits<float>(old);
@@ -357,7 +335,7 @@ static void writeFast(Part &part) {
       for (uint32_t e = 0; e < k; ++e) {
         products += left[e] * b[n * k + e];
       }
-      if (part.product.kind == TensorKind::MXF8F6F4) {
+      if (product.form.scales) {
         products = std::ldexp(products, part.getScale(row, n));
         products +=
             product.accumulates ? fromBits<float>(part.getAddend(cell)) : 0;
@@ -380,7 +358,11 @@ void emu::writeProduct(Machine &machine, AsyncWork &work,
         !accessAccumulator(part, work)) {
       return;
     }
-    if (machine.options.numerics == Numerics::Exact) {
+    if (product.form.kind == TensorKind::I8) {
+      writeIntegers(part);
+    } else if (product.form.isDense()) {
+      writeGroups(part);
+    } else if (machine.options.numerics == Numerics::Exact) {
       writeExact(part);
     } else {
       writeFast(part);

@@ -19,30 +19,58 @@
 namespace mlir::jfa::emu {
 
 /// `.kind::f16` and its like.
-enum class TensorKind : uint8_t { F16, TF32, F8F6F4, MXF8F6F4 };
+enum class TensorKind : uint8_t {
+  F16,
+  TF32,
+  F8F6F4,
+  I8,
+  MXF8F6F4,
+  MXF4,
+  MXF4NVF4
+};
+
+/// What the modifiers of a product say.
+struct TensorForm {
+  TensorKind kind = TensorKind::F16;
+  bool isPair = false;
+  /// `.ws`
+  bool isStationary = false;
+  /// Scales of each row of A and column of B.
+  unsigned scales = 0;
+
+  /// Whether two elements of 4 bits share a byte.
+  bool isDense() const {
+    return kind == TensorKind::MXF4 || kind == TensorKind::MXF4NVF4;
+  }
+};
 
 struct InstructionDescriptor {
   /// Of the whole product, which a pair of CTAs shares.
   uint32_t m = 0, n = 0;
   const Format *a = nullptr, *b = nullptr;
   bool isF16 = false;
+  /// Of A and B of 8 bits, and whether their sums are clamped.
+  bool isSignedA = false, isSignedB = false, isSaturated = false;
   bool negA = false, negB = false, isMNA = false, isMNB = false;
-  /// Which byte of a cell holds the scales.
+  /// Which byte of a cell holds the first scale.
   unsigned scaleA = 0, scaleB = 0;
+  /// Of what holds an element.
+  unsigned elementBits = 16;
+  /// Whether scales are of type UE4M3, or UE8M0.
+  bool hasFractions = false;
 
-  unsigned getElementBytes() const;
-  unsigned getK() const { return 32 / getElementBytes(); }
+  unsigned getK() const { return 256 / elementBits; }
 };
 
 /// Returns what is wrong, or nothing.
-std::string decodeInstruction(uint32_t bits, TensorKind kind, bool isPair,
+std::string decodeInstruction(uint32_t bits, const TensorForm &form,
                               InstructionDescriptor &descriptor);
 
 /// A product in flight.
 struct TensorProduct {
   InstructionDescriptor shape;
-  TensorKind kind = TensorKind::F16;
-  bool isPair = false, isAInTensor = false, accumulates = false;
+  TensorForm form;
+  bool isAInTensor = false, accumulates = false;
   uint32_t d = 0, addressA = 0, scaleA = 0, scaleB = 0;
   MatrixDescriptor a, b;
   /// D is divided by two to this power before it is added to.
@@ -58,9 +86,9 @@ struct TensorProduct {
   std::vector<uint32_t> elementsB;
   std::vector<uint8_t> scalesA[2], scalesB;
 
-  uint32_t getRows() const { return shape.m / (isPair ? 2 : 1); }
+  uint32_t getRows() const { return shape.m / (form.isPair ? 2 : 1); }
   AccumulatorLayout getLayout() const {
-    return getAccumulatorLayout(shape.m, isPair);
+    return getAccumulatorLayout(shape.m, form.isPair, form.isStationary);
   }
 };
 

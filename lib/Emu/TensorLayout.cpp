@@ -93,8 +93,11 @@ std::optional<uint32_t> mlir::jfa::emu::getCopyRow(TensorCopyShape shape,
 // Matrices
 //===----------------------------------------------------------------------===//
 
-AccumulatorLayout mlir::jfa::emu::getAccumulatorLayout(uint32_t m,
-                                                       bool isPair) {
+AccumulatorLayout mlir::jfa::emu::getAccumulatorLayout(uint32_t m, bool isPair,
+                                                       bool isStationary) {
+  if (isStationary && m < 128) {
+    return m == 32 ? AccumulatorLayout::Fourths : AccumulatorLayout::Halves;
+  }
   if (m == 64) {
     return AccumulatorLayout::Quarters;
   }
@@ -112,6 +115,8 @@ TensorCell mlir::jfa::emu::getAccumulatorCell(AccumulatorLayout layout,
     return {row % 16 + 32 * (row / 16), n};
   case AccumulatorLayout::Halves:
     return {row + 64 * (n / (numColumns / 2)), n % (numColumns / 2)};
+  case AccumulatorLayout::Fourths:
+    return {row + 32 * (n / (numColumns / 4)), n % (numColumns / 4)};
   }
   return {row, n};
 }
@@ -129,6 +134,8 @@ mlir::jfa::emu::getAccumulatorCells(AccumulatorLayout layout,
             {96, 0, 16, numColumns}};
   case AccumulatorLayout::Halves:
     return {{0, 0, 128, numColumns / 2}};
+  case AccumulatorLayout::Fourths:
+    return {{0, 0, 128, numColumns / 4}};
   }
   return {{0, 0, 128, numColumns}};
 }

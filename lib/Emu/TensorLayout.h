@@ -86,10 +86,15 @@ enum class AccumulatorLayout : uint8_t {
   Full,
   /// Sixteen rows in each quarter: M = 64.
   Quarters,
-  /// The right half of 64 rows in lanes 64 and on: M = 128 of a pair.
-  Halves
+  /// The right half of 64 rows in lanes 64 and on: M = 128 of a pair, and M =
+  /// 64
+  /// of `.ws`.
+  Halves,
+  /// The fourths of 32 rows in lanes 0, 32, 64, 96 and on: M = 32 of `.ws`.
+  Fourths
 };
-AccumulatorLayout getAccumulatorLayout(uint32_t m, bool isPair);
+AccumulatorLayout getAccumulatorLayout(uint32_t m, bool isPair,
+                                       bool isStationary);
 /// Of element (row, n) of N columns.
 TensorCell getAccumulatorCell(AccumulatorLayout layout, uint32_t row,
                               uint32_t n, uint32_t numColumns);
@@ -102,8 +107,8 @@ llvm::SmallVector<TensorCells, 4> getAccumulatorCells(AccumulatorLayout layout,
 TensorCell getOperandCell(AccumulatorLayout layout, uint32_t row, uint32_t k,
                           unsigned elementBits);
 
-/// The scale of row or column `mn` of kind mxf8f6f4: in byte SF_ID of a cell,
-/// in each of the four quarters (PTX ISA 9.7.16.10.7).
+/// The scales of row or column `mn`: in bytes SF_ID and on of a cell, in each
+/// of the four quarters (PTX ISA 9.7.16.10.7).
 TensorCell getScaleCell(uint32_t mn, uint32_t quarter);
 
 } // namespace mlir::jfa::emu

@@ -108,42 +108,43 @@ static void fetchHeadsTogether(TensorLayout &tensor) {
   tensor.fetchBytes = tensor.dim == 64 ? 256 : 128;
 }
 
+/// Checks which of the tensors like `q` are rotated by what.
+static Status checkRotary(int32_t rotary, int64_t stride, const TensorLayout &q,
+                          Rotation &rotation) {
+  if (rotary < JFA_ROTARY_NONE || rotary > JFA_ROTARY_QKV) {
+    return invalid("rotary",
+                   "to be none (0), q and k (1) or q, k and v (2), but got ",
+                   rotary);
+  }
+  rotation.rotary = static_cast<jfaRotary>(rotary);
+  if (stride == 0) {
+    stride = q.dim;
+  }
+  constexpr int64_t kMaxStride = int64_t(1) << 39;
+  if (stride < q.dim || stride >= kMaxStride || stride % 8 != 0) {
+    return invalid("sincos_row_stride", "to be 0 or a multiple of 8 in ", q.dim,
+                   " .. ", kMaxStride - 1, " elements, but got ", stride);
+  }
+  rotation.sinCos = {q.rows, q.dim, 1, stride, 1};
+  return success();
+}
+
 Status jfa::runtime::checkBlockAttention(
     const jfaBlockAttentionForwardDescription &description,
-    AttentionProblem &problem, BlockList &blocks) {
+    AttentionProblem &problem, BlockList &blocks, Rotation &rotation) {
   Status status =
       checkBlocks(description, description, problem, blocks,
                   [&](const jfaAttentionForwardDescription &jagged) {
                     return checkAttention(jagged, problem);
                   });
+  if (status.failed()) {
+    return status;
+  }
   for (TensorLayout *tensor : {&problem.q, &problem.k, &problem.v}) {
     fetchHeadsTogether(*tensor);
   }
-  return status;
-}
-
-static Status
-checkRotary(const jfaBlockAttentionBackwardDescription &description,
-            BlockGradients &gradients) {
-  const AttentionProblem &forward = gradients.tensors.forward;
-  if (description.rotary < JFA_ROTARY_NONE ||
-      description.rotary > JFA_ROTARY_QKV) {
-    return invalid("rotary",
-                   "to be none (0), q and k (1) or q, k and v (2), but got ",
-                   description.rotary);
-  }
-  gradients.rotary = static_cast<jfaRotary>(description.rotary);
-  int64_t dim = forward.headDim, stride = description.sincos_row_stride;
-  if (stride == 0) {
-    stride = dim;
-  }
-  constexpr int64_t kMaxStride = int64_t(1) << 39;
-  if (stride < dim || stride >= kMaxStride || stride % 8 != 0) {
-    return invalid("sincos_row_stride", "to be 0 or a multiple of 8 in ", dim,
-                   " .. ", kMaxStride - 1, " elements, but got ", stride);
-  }
-  gradients.sinCos = {forward.q.rows, dim, 1, stride, 1};
-  return success();
+  return checkRotary(description.rotary, description.sincos_row_stride,
+                     problem.q, rotation);
 }
 
 Status jfa::runtime::checkBlockGradients(
@@ -167,7 +168,16 @@ Status jfa::runtime::checkBlockGradients(
        {&forward.q, &forward.k, &forward.v, &tensors.dOut}) {
     fetchHeadsTogether(*tensor);
   }
-  return checkRotary(description, gradients);
+  const jfaBlockAttentionForwardDescription &rotates = description.forward;
+  gradients.rotatesInputs = rotates.rotary != JFA_ROTARY_NONE;
+  if (gradients.rotatesInputs && description.rotary != JFA_ROTARY_NONE) {
+    return invalid("rotary",
+                   "to be none (0) where the forward rotates, but got ",
+                   description.rotary);
+  }
+  return checkRotary(gradients.rotatesInputs ? rotates.rotary
+                                             : description.rotary,
+                     rotates.sincos_row_stride, forward.q, gradients.rotation);
 }
 
 //===----------------------------------------------------------------------===//
@@ -190,8 +200,20 @@ static Status checkPointers(const NamedPointer (&pointers)[N], bool wanted) {
   return success();
 }
 
+/// `sincos` is there just if something is rotated, in any rows.
+static Status checkAngles(const Rotation &rotation, const void *sincos,
+                          bool any) {
+  bool isRotated = rotation.rotary != JFA_ROTARY_NONE;
+  if (!isRotated && sincos) {
+    return invalid("sincos", "to be null where nothing is rotated, but got ",
+                   sincos);
+  }
+  const NamedPointer angles[] = {{"sincos", sincos}};
+  return checkPointers(angles, any && isRotated);
+}
+
 Status jfa::runtime::checkBlockBuffers(
-    const AttentionProblem &problem,
+    const AttentionProblem &problem, const Rotation &rotation,
     const jfaBlockAttentionForwardBuffers &buffers) {
   if (buffers.struct_size != sizeof(buffers)) {
     return invalid("struct_size", "to be ", sizeof(buffers), ", but got ",
@@ -199,7 +221,9 @@ Status jfa::runtime::checkBlockBuffers(
   }
   const NamedPointer pointers[] = {
       {"q", buffers.q}, {"k", buffers.k}, {"v", buffers.v}, {"o", buffers.o}};
-  return checkPointers(pointers, problem.q.rows > 0);
+  bool any = problem.q.rows > 0;
+  Status status = checkPointers(pointers, any);
+  return status.failed() ? status : checkAngles(rotation, buffers.sincos, any);
 }
 
 Status jfa::runtime::checkBlockBuffers(
@@ -215,20 +239,26 @@ Status jfa::runtime::checkBlockBuffers(
                                    {"dq", buffers.dq}, {"dk", buffers.dk},
                                    {"dv", buffers.dv}};
   Status status = checkPointers(pointers, any);
-  bool isRotated = gradients.rotary != JFA_ROTARY_NONE;
-  if (!status.failed() && !isRotated && buffers.sincos) {
-    return invalid("sincos", "to be null where nothing is rotated, but got ",
-                   buffers.sincos);
-  }
-  const NamedPointer angles[] = {{"sincos", buffers.sincos}};
-  return status.failed() ? status : checkPointers(angles, any && isRotated);
+  return status.failed() ? status
+                         : checkAngles(gradients.rotation, buffers.sincos, any);
 }
 
 //===----------------------------------------------------------------------===//
 // What plans share
 //===----------------------------------------------------------------------===//
 
+/// A kernel may take several blocks of a sequence for one: BLOCK_M rows.
+static Status checkBlockRows(const Manifest &manifest, int64_t rows) {
+  if (rows >= kBlockRows && rows <= 256 && rows % kBlockRows == 0) {
+    return success();
+  }
+  return failure(JFA_STATUS_INVALID_BUNDLE, "expected BLOCK_M of ",
+                 manifest.entry, " to be a multiple of ", kBlockRows,
+                 " up to 256, but got ", rows);
+}
+
 Status BlockPlan::load(int32_t device, const char *entry,
+                       const jfaBlockAttentionForwardDescription &description,
                        const AttentionProblem &problem,
                        const KernelParameters &parameters,
                        const TensorLayouts &tensors) {
@@ -242,6 +272,16 @@ Status BlockPlan::load(int32_t device, const char *entry,
     return status;
   }
   status = kernel.load(*driver, gpu, entry, parameters);
+  if (status.failed()) {
+    return status;
+  }
+  const Manifest &manifest = kernel.getManifest();
+  int64_t rows = manifest.getInteger("BLOCK_M", kBlockRows);
+  status = checkBlockRows(manifest, rows);
+  if (!status.failed() && rows != kBlockRows) {
+    status = makeBlockList(description.offsets, description.batch_size,
+                           problem.queryHeads, blocks, rows);
+  }
   if (status.failed()) {
     return status;
   }
@@ -294,7 +334,8 @@ Status BlockPlan::launch(AttentionArguments &arguments, const void *workspace,
 
 /// Which parameters tell block attention's kernels for one problem from those
 /// for others: masks and modes are not among them.
-static KernelParameters getBlockParameters(const AttentionProblem &problem) {
+static KernelParameters getBlockParameters(const AttentionProblem &problem,
+                                           const Rotation &rotation) {
   KernelParameters parameters = getParameters(problem);
   parameters.erase(std::remove_if(parameters.begin(), parameters.end(),
                                   [](const auto &parameter) {
@@ -302,6 +343,7 @@ static KernelParameters getBlockParameters(const AttentionProblem &problem) {
                                            parameter.first != "ELEMENT";
                                   }),
                    parameters.end());
+  parameters.emplace_back("ROTARY", std::to_string(rotation.rotary));
   return parameters;
 }
 
@@ -313,18 +355,21 @@ Status BlockAttentionForwardPlan::create(
     const jfaBlockAttentionForwardDescription &description, int32_t device,
     BlockAttentionForwardPlan &plan) {
   AttentionProblem &problem = plan.problem;
-  Status status = checkBlockAttention(description, problem, plan.blocks);
-  return status.failed()
-             ? status
-             : plan.load(device, "block_attention_fwd", problem,
-                         getBlockParameters(problem),
-                         {problem.q, problem.k, problem.v, problem.o});
+  Status status =
+      checkBlockAttention(description, problem, plan.blocks, plan.rotation);
+  if (status.failed()) {
+    return status;
+  }
+  TensorLayouts tensors{problem.q, problem.k, problem.v, problem.o};
+  tensors[size_t(Slot::SinCos)] = plan.rotation.sinCos;
+  return plan.load(device, "block_attention_fwd", description, problem,
+                   getBlockParameters(problem, plan.rotation), tensors);
 }
 
 Status BlockAttentionForwardPlan::execute(
     const jfaBlockAttentionForwardBuffers &buffers, const void *workspace,
     size_t bytes, Driver::Stream stream) const {
-  Status status = checkBlockBuffers(problem, buffers);
+  Status status = checkBlockBuffers(problem, rotation, buffers);
   if (status.failed()) {
     return status;
   }
@@ -335,6 +380,8 @@ Status BlockAttentionForwardPlan::execute(
   tensors.o = buffers.o;
   AttentionArguments arguments;
   setArguments(problem, tensors, /*elsewhere=*/nullptr, arguments);
+  // A kernel that rotates nothing has a map of it all the same.
+  arguments.set(Slot::SinCos, buffers.sincos ? buffers.sincos : buffers.q);
   return launch(arguments, workspace, bytes, stream);
 }
 
@@ -351,8 +398,9 @@ Status BlockAttentionBackwardPlan::create(
     return status;
   }
   const AttentionProblem &forward = problem.tensors.forward;
-  KernelParameters parameters = getBlockParameters(forward);
-  parameters.emplace_back("ROTARY", std::to_string(problem.rotary));
+  KernelParameters parameters = getBlockParameters(forward, problem.rotation);
+  parameters.emplace_back("ROTATE_INPUTS",
+                          problem.rotatesInputs ? "true" : "false");
   TensorLayouts tensors{};
   auto set = [&](Slot slot, const TensorLayout &layout) {
     tensors[size_t(slot)] = layout;
@@ -364,8 +412,9 @@ Status BlockAttentionBackwardPlan::create(
   set(Slot::DQ, problem.tensors.dQ);
   set(Slot::DK, problem.tensors.dK);
   set(Slot::DV, problem.tensors.dV);
-  set(Slot::SinCos, problem.sinCos);
-  return plan.load(device, "block_attention_bwd", forward, parameters, tensors);
+  set(Slot::SinCos, problem.rotation.sinCos);
+  return plan.load(device, "block_attention_bwd", description.forward, forward,
+                   parameters, tensors);
 }
 
 Status BlockAttentionBackwardPlan::execute(

@@ -17,17 +17,25 @@ namespace jfa::runtime {
 // Checks
 //===----------------------------------------------------------------------===//
 
+/// Which tensors are rotated, and by what.
+struct Rotation {
+  jfaRotary rotary;
+  TensorLayout sinCos;
+};
+
 /// Checks everything that can be known without a GPU or a kernel. The problem
 /// is that of jagged attention, whose checks and tensors it shares.
 Status
 checkBlockAttention(const jfaBlockAttentionForwardDescription &description,
-                    AttentionProblem &problem, BlockList &blocks);
+                    AttentionProblem &problem, BlockList &blocks,
+                    Rotation &rotation);
 
 /// A forward with the tensors of its gradients.
 struct BlockGradients {
   AttentionGradients tensors;
-  TensorLayout sinCos;
-  jfaRotary rotary;
+  Rotation rotation;
+  /// Whether they come as they were before the rotation.
+  bool rotatesInputs;
 };
 
 Status
@@ -36,6 +44,7 @@ checkBlockGradients(const jfaBlockAttentionBackwardDescription &description,
 
 /// Check the pointers of one execution.
 Status checkBlockBuffers(const AttentionProblem &problem,
+                         const Rotation &rotation,
                          const jfaBlockAttentionForwardBuffers &buffers);
 Status checkBlockBuffers(const BlockGradients &gradients,
                          const jfaBlockAttentionBackwardBuffers &buffers);
@@ -61,6 +70,7 @@ protected:
   BlockList blocks;
 
   Status load(int32_t device, const char *entry,
+              const jfaBlockAttentionForwardDescription &description,
               const AttentionProblem &problem,
               const KernelParameters &parameters, const TensorLayouts &tensors);
   /// `arguments` has everything but what the plan itself knows.
@@ -85,6 +95,7 @@ public:
 
 private:
   AttentionProblem problem;
+  Rotation rotation;
 };
 
 class BlockAttentionBackwardPlan : public BlockPlan {

@@ -10,7 +10,8 @@
 using namespace jfa::runtime;
 
 Status jfa::runtime::makeBlockList(const int32_t *offsets, int64_t count,
-                                   int64_t heads, BlockList &list) {
+                                   int64_t heads, BlockList &list,
+                                   int64_t rows) {
   list.numSequences = 0;
   list.numBlocks = 0;
   list.starts.clear();
@@ -23,14 +24,14 @@ Status jfa::runtime::makeBlockList(const int32_t *offsets, int64_t count,
     list.starts.push_back(int32_t(list.numBlocks));
     list.starts.push_back(offsets[i]);
     ++list.numSequences;
-    list.numBlocks += (length + kBlockRows - 1) / kBlockRows;
+    list.numBlocks += (length + rows - 1) / rows;
   }
   list.starts.push_back(int32_t(list.numBlocks));
   list.starts.push_back(offsets[count]);
   if (list.numBlocks > kMaxBlockItems / heads) {
     return invalid("offsets", "to make at most ", kMaxBlockItems / heads,
-                   " blocks of ", kBlockRows, " rows for ", heads,
-                   " heads, but got ", list.numBlocks);
+                   " blocks of ", rows, " rows for ", heads, " heads, but got ",
+                   list.numBlocks);
   }
   return success();
 }

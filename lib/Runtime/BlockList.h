@@ -38,9 +38,10 @@ struct BlockList {
 };
 
 /// Counts the blocks of `count` sequences that own the rows offsets[i] ..
-/// offsets[i + 1]. Refuses more blocks than kernels can count for `heads`.
+/// offsets[i + 1]. Refuses more blocks than kernels can count for `heads`. A
+/// kernel may take several blocks, `rows` of a sequence, for one.
 Status makeBlockList(const int32_t *offsets, int64_t count, int64_t heads,
-                     BlockList &list);
+                     BlockList &list, int64_t rows = kBlockRows);
 
 } // namespace jfa::runtime
 

@@ -309,8 +309,9 @@ std::string Attention::makeItems() {
 std::string Attention::makeBlocks() {
   std::vector<int32_t> offsets(kStarts.begin(), kStarts.end());
   runtime::BlockList blocks;
-  runtime::Status status = runtime::makeBlockList(
-      offsets.data(), int64_t(problem.kLengths.size()), problem.heads, blocks);
+  runtime::Status status =
+      runtime::makeBlockList(offsets.data(), int64_t(problem.kLengths.size()),
+                             problem.heads, blocks, blockM);
   if (status.failed()) {
     return status.message;
   }

@@ -1,4 +1,5 @@
-"""Checks tcgen05.mma: types, majors, swizzles, layouts of D, pairs of CTAs.
+"""Checks tcgen05.mma: types, majors, swizzles, layouts of D, pairs of CTAs,
+scales, and what keeps B in place (.ws).
 
 Operands are laid out here by the formulas of PTX ISA 9.7.16, small integers in
 them, so that every product is exact. Bulk copies bring them into shared memory;
@@ -20,7 +21,10 @@ D_COLUMN, A_COLUMN, SCALE_A, SCALE_B = 0, 64, 80, 88
 TYPES = {"f16": ("f16", 0, 2, 16), "bf16": ("f16", 1, 2, 16),
          "tf32": ("tf32", 2, 4, 32), "e4m3": ("f8f6f4", 0, 1, 8, 3, 7),
          "e5m2": ("f8f6f4", 1, 1, 8, 2, 15), "e2m3": ("f8f6f4", 3, 1, 6, 3, 1),
-         "e3m2": ("f8f6f4", 4, 1, 6, 2, 3), "e2m1": ("f8f6f4", 5, 1, 4, 1, 1)}
+         "e3m2": ("f8f6f4", 4, 1, 6, 2, 3), "e2m1": ("f8f6f4", 5, 1, 4, 1, 1),
+         "u8": ("i8", 0, 1, 8), "s8": ("i8", 1, 1, 8),
+         # Two to a byte.
+         "fp4": ("mxf4", 1, 0.5, 4, 1, 1)}
 
 
 def encode(kind, value):
@@ -30,6 +34,8 @@ def encode(kind, value):
     if kind in ("bf16", "tf32"):
         bits = struct.unpack("<I", struct.pack("<f", value))[0]
         return bits >> 16 if kind == "bf16" else bits
+    if kind in ("u8", "s8"):
+        return value & 0xff
     _, _, _, width, fraction, bias = TYPES[kind]
     magnitude = abs(value)
     sign = (value < 0) << (width - 1)
@@ -43,7 +49,7 @@ def encode(kind, value):
 def place(kind, start, swizzle_bits, transposed, k_total, row, k):
     """The 16 bytes and the element in them, and the descriptor's strides."""
     size = TYPES[kind][2]
-    per_unit, width = 16 // size, 1 << swizzle_bits
+    per_unit, width = int(16 / size), 1 << swizzle_bits
     wide = kind == "tf32" and transposed
     rows = 4 if wide else 8
     if not transposed:
@@ -95,6 +101,7 @@ def make_kernel(case, descriptors, instruction):
     group, kind = case["group"], case["kind"]
     a = f"[%r2+{A_COLUMN}]" if case["tensor_a"] else "%rd6"
     more = f", [%r2+{SCALE_A}], [%r2+{SCALE_B}]" if "mx" in kind else ""
+    mma = "mma.ws" if case["stationary"] else "mma"
     tail = f", {case['scale']}" if case["scale"] else ""
     mask = ""
     if case["mask"]:
@@ -175,7 +182,7 @@ WAIT:
   setp.ne.b32 %p3, {int(case["accumulates"])}, 0;
   @%p5 bra ISSUED;
   @!%p1 bra ISSUED;
-  tcgen05.mma.cta_group::{group}.kind::{kind} [%r2+{D_COLUMN}], {a}, %rd7, %r8{more}{mask}, %p3{tail};
+  tcgen05.{mma}.cta_group::{group}.kind::{kind} [%r2+{D_COLUMN}], {a}, %rd7, %r8{more}{mask}, %p3{tail};
   tcgen05.commit.cta_group::{group}.mbarrier::arrive::one{commit};
 ISSUED:
   mbarrier.try_wait.parity.shared.b64 %p4, [bars+8], 0;
@@ -212,13 +219,29 @@ def write_npy(path, data):
                    header.encode() + bytes(data))
 
 
+def get_scales(case):
+    """Of each row; where they begin in a cell of A and of B; their type."""
+    kind = case["kind"]
+    if "mxf8" in kind:
+        return 1, 1, 2, "ue8m0"
+    if "4X" in kind or "block16" in kind:
+        return 4, 0, 0, "ue4m3"
+    return 2, 2, 0, "ue8m0"
+
+
 def make_instruction(case):
+    if "mxf4" in case["kind"]:
+        _, first_a, first_b, kind = get_scales(case)
+        return (first_b << 4 | 1 << 7 | 1 << 10 | case["n"] >> 3 << 17 |
+                int(kind == "ue8m0") << 23 | case["m"] >> 7 << 27 |
+                first_a << 29)
     if "mx" in case["kind"]:
         return (TYPES[case["a"]][1] << 7 | TYPES[case["b"]][1] << 10 |
                 case["n"] >> 3 << 17 | 1 << 23 | case["m"] >> 7 << 27 |
                 1 << 29 | 2 << 4 | case["transposed"][0] << 15 |
                 case["transposed"][1] << 16)
-    return (int(case["d"] == "f32") << 4 | TYPES[case["a"]][1] << 7 |
+    code = {"f16": 0, "f32": 1, "s32": 2}[case["d"]]
+    return (code << 4 | case["saturates"] << 3 | TYPES[case["a"]][1] << 7 |
             TYPES[case["b"]][1] << 10 | case["negate"] << 13 |
             case["transposed"][0] << 15 | case["transposed"][1] << 16 |
             case["n"] >> 3 << 17 | case["m"] >> 4 << 24)
@@ -227,6 +250,9 @@ def make_instruction(case):
 def d_cell(case, row, n):
     """The CTA, lane and column of an element of D."""
     group, m = case["group"], case["m"]
+    if case["stationary"]:
+        columns = case["n"] * m // 128
+        return 0, row + m * (n // columns), n % columns
     if group == 2 and m == 128:
         half = case["n"] // 2
         return row // 64, row % 64 + 64 * (n // half), n % half
@@ -241,6 +267,19 @@ def a_lanes(case, row):
     return [row % 16 + 32 * (row // 16)] if case["m"] == 64 else [row]
 
 
+def encode_d(case, value):
+    if case["d"] == "s32":
+        return value & 0xffffffff
+    return encode("f16" if case["d"] == "f16" else "tf32", value)
+
+
+def get_old(case, lane, column):
+    """What D is before."""
+    if case["saturates"]:
+        return 0x7fffffff - lane if column % 2 else -0x80000000 + lane
+    return (lane * 3 + column) % 16
+
+
 def fill_cells(case, a, cells, scales):
     """What tensor memory holds before: D, A, and scales."""
     rows = case["m"] // case["group"]
@@ -249,39 +288,56 @@ def fill_cells(case, a, cells, scales):
         base = cta * 128 * COLUMNS
         for lane in range(128):
             for column in range(A_COLUMN):
-                old = (lane * 3 + column) % 16
-                word = encode("f16", old) if case["d"] == "f16" else \
-                    encode("tf32", old)
+                old = get_old(case, lane, column)
+                word = encode_d(case, old)
                 cells[base + lane * COLUMNS + column] = word
         if case["tensor_a"]:
             for row in range(rows):
                 for k, value in enumerate(a[cta * rows + row]):
-                    bits = encode(case["a"], value) << k * size * 8 % 32
+                    bits = encode(case["a"], value) << int(k * size * 8) % 32
                     for lane in a_lanes(case, row):
                         cells[base + lane * COLUMNS + A_COLUMN +
-                              k * size // 4] |= bits
+                              int(k * size) // 4] |= bits
         if "mx" in case["kind"]:
+            _, first_a, first_b, _ = get_scales(case)
             for lane in range(128):
                 for index in range(4):
                     at = base + lane * COLUMNS
                     row = cta * rows + lane % 32 + 32 * index
                     if row < len(scales[0]):
-                        cells[at + SCALE_A + index] = scales[0][row] << 8
+                        cells[at + SCALE_A + index] = pack(scales[0][row],
+                                                           first_a)
                     column = lane % 32 + 32 * index
                     if column < len(scales[1]):
-                        cells[at + SCALE_B + index] = scales[1][column] << 16
+                        cells[at + SCALE_B + index] = pack(scales[1][column],
+                                                           first_b)
+
+
+def pack(scales, first):
+    return sum(scale << 8 * (first + i) for i, scale in enumerate(scales))
+
+
+def decode_scale(kind, bits):
+    if kind == "ue8m0":
+        return 2.0 ** (bits - 127)
+    return (8 + bits % 8) / 8 * 2.0 ** (bits // 8 - 7)
 
 
 def check(tool, scratch, case, numerics):
     rng = random.Random(case["n"])
     size = TYPES[case["a"]][2]
-    k_total = 32 // size
+    k_total = int(32 / size)
     group, m, n = case["group"], case["m"], case["n"]
     values = [0, 1, 2, 3, 4, 6, -1, -2, -3, -4, -6]
+    wide = [abs(v) * 40 for v in values]
     a = [[rng.choice(values) for _ in range(k_total)] for _ in range(m)]
-    b = [[rng.choice(values) for _ in range(k_total)] for _ in range(n)]
-    scales = [[rng.randrange(126, 130) for _ in range(m)],
-              [rng.randrange(126, 130) for _ in range(n)]]
+    b = [[rng.choice(wide if case["b"] == "u8" else values)
+          for _ in range(k_total)] for _ in range(n)]
+    each, _, _, scale_kind = get_scales(case)
+    # Powers of two, or eighths from 1 to 2.
+    least, most = (126, 130) if scale_kind == "ue8m0" else (56, 64)
+    scales = [[[rng.randrange(least, most) for _ in range(each)]
+               for _ in range(count)] for count in (m, n)]
     images = bytearray()
     for cta in range(group):
         image = bytearray(IMAGE)
@@ -319,12 +375,20 @@ def check(tool, scratch, case, numerics):
             total = sum(x * y for x, y in zip(a[row], b[column]))
             total = -total if case["negate"] else total
             if "mx" in case["kind"]:
-                total *= 2.0 ** (scales[0][row] + scales[1][column] - 254)
+                block = k_total // each
+                total = sum(
+                    sum(a[row][k] * b[column][k]
+                        for k in range(block * i, block * i + block)) *
+                    decode_scale(scale_kind, scales[0][row][i]) *
+                    decode_scale(scale_kind, scales[1][column][i])
+                    for i in range(each))
             if case["accumulates"]:
-                old = (lane * 3 + at % COLUMNS) % 16
-                total += old / 2 ** case["scale"]
+                old = get_old(case, lane, at % COLUMNS)
+                total += old / 2 ** case["scale"] if case["scale"] else old
+            if case["saturates"]:
+                total = max(-0x80000000, min(0x7fffffff, total))
             want[at] = 0x7fff << 16 | encode("f16", total) \
-                if case["d"] == "f16" else encode("tf32", total)
+                if case["d"] == "f16" else encode_d(case, total)
     for at, (x, y) in enumerate(zip(got, want)):
         # Both zeros are right.
         if x != y and (x | y) & 0x7fffffff:
@@ -337,7 +401,8 @@ def make_cases():
     plain = {"group": 1, "m": 128, "n": 32, "d": "f32", "a": "bf16",
              "b": "bf16", "kind": "f16", "swizzles": (3, 3),
              "transposed": (0, 0), "negate": 0, "accumulates": False,
-             "scale": 0, "tensor_a": False, "mask": False}
+             "scale": 0, "tensor_a": False, "mask": False,
+             "stationary": False, "saturates": 0}
     # Layouts of D, by shape, with A in shared or tensor memory.
     for group, m, tensor_a in itertools.product((1, 2), (64, 128, 256),
                                                 (False, True)):
@@ -346,6 +411,8 @@ def make_cases():
                        accumulates=True, n=48)
     # Types, swizzles and majors.
     for kind in TYPES:
+        if kind in ("u8", "s8", "fp4"):
+            continue
         for bits in range(4):
             for transposed in itertools.product((0, 1), repeat=2):
                 packed = TYPES[kind][3] < 8
@@ -368,6 +435,38 @@ def make_cases():
         for accumulates in (False, True):
             yield dict(plain, kind="mxf8f6f4.block_scale.scale_vec::1X", a="e4m3", b="e5m2",
                        accumulates=accumulates, group=group, m=128 * group)
+
+
+    yield from make_other_kinds(plain)
+
+
+def make_other_kinds(plain):
+    # Integers.
+    integers = dict(plain, kind="i8", d="s32", a="s8", b="s8")
+    for bits, b in itertools.product(range(4), ("u8", "s8")):
+        yield dict(integers, b=b, swizzles=(bits, 3 - bits),
+                   accumulates=bits % 2)
+    yield dict(integers, transposed=(1, 1), n=64)
+    yield dict(integers, m=64, tensor_a=True)
+    yield dict(integers, group=2, m=256)
+    yield dict(integers, accumulates=True, saturates=1)
+    # B stays: other layouts of D.
+    for m, kind in itertools.product((32, 64, 128), ("bf16", "e4m3", "tf32")):
+        yield dict(plain, kind=TYPES[kind][0], a=kind, b=kind, m=m, n=64,
+                   stationary=True, accumulates=True)
+    yield dict(integers, m=32, n=64, stationary=True)
+    yield dict(plain, m=128, n=64, stationary=True, tensor_a=True)
+    # Four bits, with two or four scales of a row.
+    for mode, bits in (("mxf4.block_scale", 3), ("mxf4.block_scale", 1),
+                       ("mxf4nvf4.block_scale.block32", 2),
+                       ("mxf4nvf4.block_scale.scale_vec::4X", 3),
+                       ("mxf4nvf4.block_scale.scale_vec::4X", 0)):
+        for group, accumulates in ((1, False), (1, True), (2, True)):
+            yield dict(plain, kind=mode, a="fp4", b="fp4", group=group,
+                       m=128 * group, accumulates=accumulates,
+                       swizzles=(bits, bits))
+    yield dict(plain, kind="mxf4.block_scale", a="fp4", b="fp4",
+               tensor_a=True, accumulates=True)
 
 
 def main():

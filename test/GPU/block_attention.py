@@ -22,11 +22,15 @@ if not MISSING:
 
     import jfa
     from block_reference import (NAMES, compare, compare_gradients, gradients,
-                                 make_angles, make_dout, make_problem, turn)
+                                 make_angles, make_dout, make_problem,
+                                 rotate_inputs, turn)
     from reference import DEVICE, LENGTHS
 
 
 # ===--- Helpers ---------------------------------------------------------=== #
+
+# How many of q, k and v are rotated.
+ROTATED = {"qk": 2, "qkv": 3}
 
 
 def with_empties(lengths):
@@ -47,21 +51,25 @@ def make_plan(p, **overrides):
     t = dict(p.tensors, offsets=p.offsets)
     t.update(overrides)
     return jfa.BlockAttentionForwardPlan(t["q"], t["k"], t["v"], t["offsets"],
-                                         scale=p.scale)
+                                         scale=p.scale,
+                                         rotary=t.get("rotary"))
 
 
-def run(p, plan=None):
+def run(p, plan=None, rotary=None, sincos=None):
     """Runs a problem into a NaN-filled output."""
-    plan = plan or make_plan(p)
+    plan = plan or make_plan(p, rotary=rotary)
     o = torch.full(plan.shape, NAN, dtype=p.dtype, device=DEVICE)
-    plan.bind(p.tensors["q"], p.tensors["k"], p.tensors["v"], o)()
+    plan.bind(p.tensors["q"], p.tensors["k"], p.tensors["v"], o, sincos)()
     torch.cuda.synchronize()
     return o
 
 
-def check(lengths, heads=2, sequences=None, **options):
+def check(lengths, heads=2, sequences=None, rotary=None, **options):
     p = make_problem(lengths, heads, **options)
-    o = run(p)
+    sincos = make_angles(p) if rotary else None
+    o = run(p, rotary=rotary, sincos=sincos)
+    if rotary:
+        p = rotate_inputs(p, sincos, ROTATED[rotary])
     error, bound = compare(p, o, sequences)
     outside = torch.ones(o.shape[0], dtype=torch.bool, device=DEVICE)
     outside[p.o_start[0]:p.o_start[-1]] = False
@@ -69,11 +77,12 @@ def check(lengths, heads=2, sequences=None, **options):
     return f"error {error:.2e} of {bound:.2e}"
 
 
-def run_backward(p, dout, plan=None, rotary=None, sincos=None):
+def run_backward(p, dout, plan=None, rotary=None, sincos=None, **options):
     """Runs a problem into NaN-filled gradients."""
     t = p.tensors
     plan = plan or jfa.BlockAttentionBackwardPlan(
-        t["q"], t["k"], t["v"], p.offsets, scale=p.scale, rotary=rotary)
+        t["q"], t["k"], t["v"], p.offsets, scale=p.scale, rotary=rotary,
+        **options)
     outputs = plan.make_outputs()
     for x in outputs:
         x.fill_(NAN)
@@ -150,11 +159,19 @@ def rotary():
 
         fused_error = error([x[used] for x in got])
         to_kernel = fused_error / error(afterwards)
+        rotating(p, dout, kind, sincos, rotated)
         to_torch = fused_error / error([x[used] for x in unfused])
         assert to_kernel < 1, f"{to_kernel:.2f} of the error of turning back after"
         assert to_torch <= 0.5, f"{to_torch:.2f} of the error of torch"
         return (f"{to_kernel:.2f} of the error of turning back after, "
                 f"{to_torch:.2f} of torch's; {note}")
+
+    def rotating(p, dout, kind, sincos, rotated):
+        """The kernel that rotates q, k and v itself."""
+        got = run_backward(p, dout, rotary=kind, sincos=sincos,
+                           rotate_inputs=True)
+        p = rotate_inputs(p, sincos, rotated)
+        compare_gradients(p, dout, got, None, sincos, rotated)
 
     def compute(p, dout, sincos, rotated, dtype):
         result = [torch.zeros(dout.shape, device=DEVICE) for _ in range(3)]
@@ -172,9 +189,12 @@ def rotary():
                 result[i][rows] = x.transpose(1, 2).float()
         return result
 
-    for kind, rotated in (("qk", 2), ("qkv", 3)):
+    for kind, rotated in ROTATED.items():
         for name, options in variants():
             for heads in (1, 2, 3, 8):
+                yield (f"forward rotary {kind} {name} heads {heads}",
+                       lambda k=kind, h=heads, o=options: check(
+                           all_lengths(), h, rotary=k, lead=5, tail=70, **o))
                 yield (f"rotary {kind} {name} heads {heads}",
                        lambda k=kind, r=rotated, h=heads, o=options:
                        body(k, r, h, o))
@@ -204,13 +224,13 @@ def autograd():
         o = function(t["q"], t["k"], t["v"], p.offsets, rotary=kind,
                      sincos=sincos)
         o.backward(dout)
-        for i, n in enumerate("qkv"):
-            if i < rotated:
-                x = p.tensors[n].float().transpose(0, 1)
-                x = turn(x, sincos.float(), 1).transpose(0, 1)
-                p.tensors[n] = x.to(p.dtype).contiguous()
-        want = run_backward(p, dout, rotary=kind, sincos=sincos)
-        assert torch.equal(o[used], run(p)[used]), "o"
+        want = run_backward(p, dout, rotary=kind, sincos=sincos,
+                            rotate_inputs=True)
+        same = run(p, rotary=kind, sincos=sincos)
+        assert torch.equal(o[used], same[used]), "o"
+        if kind:
+            p = rotate_inputs(p, sincos, rotated)
+        compare(p, o.detach())
         for name, x in zip("qkv", want):
             got = t[name].grad
             assert torch.equal(got[used], x[used]), f"the gradient of {name}"
@@ -238,20 +258,24 @@ def inputs():
 def isolation():
     """NaN and infinities stay in their own block."""
 
-    def results(p):
-        return (run(p), *run_backward(p, make_dout(p)))
+    def results(p, sincos):
+        dout = make_dout(p)
+        turned = dict(rotary="qkv", sincos=sincos)
+        return (run(p), *run_backward(p, dout), run(p, **turned),
+                *run_backward(p, dout, **turned, rotate_inputs=True))
 
     def body(value, dim):
         p = make_problem([300, 64, 0, 65, 1, 129, 640], 3, head_dim=dim)
-        all_good = results(p)
+        sincos = make_angles(p)
+        all_good = results(p, sincos)
         good = all_good[0]
         keep = torch.ones(good.shape[0], dtype=torch.bool, device=DEVICE)
         for bad in (1, 4, 6, 9):
             rows = slice(p.o_start[bad], p.o_start[bad + 1])
             keep[rows] = False
-            for x in p.tensors.values():
+            for x in (*p.tensors.values(), sincos):
                 x[rows] = value
-        for x, good in zip(results(p), all_good):
+        for x, good in zip(results(p, sincos), all_good):
             assert torch.equal(x[keep], good[keep])
 
     for value, dim in itertools.product((NAN, float("-inf")), (64, 128)):
@@ -267,6 +291,12 @@ def repeatability():
         first = run(p, plan)
         for i in range(100):
             assert torch.equal(run(p, plan), first), f"launch {i} differs"
+        plan = make_plan(p, rotary="qkv")
+        sincos = make_angles(p)
+        first = run(p, plan, sincos=sincos)
+        for i in range(100):
+            assert torch.equal(run(p, plan, sincos=sincos), first), \
+                f"rotary launch {i} differs"
         dout = make_dout(p)
         plan = jfa.BlockAttentionBackwardPlan(*(p.tensors[n] for n in "qkv"),
                                               p.offsets)
@@ -296,6 +326,10 @@ def sizes():
     long = [2048] * 2100 + [1000, 77]
     some = [0, 1050, 65471, 65503, 65535, 65536, 67200, 67215, 67216, 67217]
     yield "2^31 elements", lambda: check(long, 4, some, tail=64)
+    yield ("rotary B=100000",
+           lambda: check(lengths(100000, 9), rotary="qk", tail=64))
+    yield ("rotary 2^31 elements",
+           lambda: check(long, 4, some, rotary="qkv", tail=64))
     yield "backward B=100000", lambda: check_backward(lengths(100000, 9), tail=64)
     yield "backward 2^31 elements", lambda: check_backward(long, 4, some, tail=64)
 
@@ -329,6 +363,8 @@ def strides():
             part.copy_(p.tensors[name])
             p.tensors[name] = part
         compare(p, run(p))
+        sincos = make_angles(p)
+        compare(rotate_inputs(p, sincos, 2), run(p, rotary="qk", sincos=sincos))
         dout = make_dout(p)
         compare_gradients(p, dout, run_backward(p, dout))
 
@@ -404,6 +440,17 @@ def refusals():
                 *(p.tensors[n] for n in "qkv"), p.offsets, rotary="kv"),
             "rotary")
 
+    def forward_rotary():
+        p = make_problem(lengths, 4)
+        return expect_refusal(lambda: make_plan(p, rotary="v"), "rotary")
+
+    def forward_angles(rotary, given):
+        p = make_problem(lengths, 4)
+        plan = make_plan(p, rotary=rotary)
+        o = torch.empty(plan.shape, dtype=p.dtype, device=DEVICE)
+        t = dict(p.tensors, o=o, sincos=given(p))
+        return expect_refusal(lambda: plan.bind(**t)(), "sincos", (o,))
+
     def angles_for_nothing():
         p = make_problem(lengths, 4)
         return expect_refusal(
@@ -412,6 +459,13 @@ def refusals():
             "sincos")
 
     yield "refuses a rotation of k and v only", rotary
+    yield "refuses a rotation of v only", forward_rotary
+    for what, rotary, given in (
+            ("no angles", "qk", lambda p: None),
+            ("angles of a plan without", None, make_angles),
+            ("angles in fp32", "qk", lambda p: make_angles(p).float()),
+            ("angles of fewer rows", "qk", lambda p: make_angles(p)[1:])):
+        yield (f"refuses {what}", lambda r=rotary, g=given: forward_angles(r, g))
     yield "refuses angles that nothing is rotated by", angles_for_nothing
     yield "refuses a small workspace", lambda: at_execution("workspace_bytes",
                                                             short)

@@ -7,6 +7,7 @@
 """Problems of block attention, what torch makes of them, and how far a result may
 be from that. Needs torch and a GPU."""
 
+import copy
 import math
 
 import torch
@@ -82,6 +83,17 @@ def make_angles(p):
     sincos[:p.o_start[0]] = NAN
     sincos[p.o_start[-1]:] = NAN
     return sincos
+
+
+def rotate_inputs(p, sincos, rotated):
+    """The problem with the first `rotated` of q, k and v rotated in fp32 and
+    rounded once."""
+    result = copy.copy(p)
+    result.tensors = dict(p.tensors)
+    for n in "qkv"[:rotated]:
+        x = turn(p.tensors[n].float().transpose(0, 1), sincos.float(), 1)
+        result.tensors[n] = x.transpose(0, 1).to(p.dtype).contiguous()
+    return result
 
 
 def compare_gradients(p, dout, got, blocks=None, sincos=None, rotated=0):

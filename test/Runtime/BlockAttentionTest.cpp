@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 using namespace jfa::runtime;
@@ -33,7 +34,8 @@ Description makeDescription() {
 Status check(const Description &description) {
   AttentionProblem problem;
   BlockList blocks;
-  return checkBlockAttention(description, problem, blocks);
+  Rotation rotation;
+  return checkBlockAttention(description, problem, blocks, rotation);
 }
 
 /// One field that is wrong, and what the refusal says.
@@ -76,8 +78,11 @@ TEST(BlockList, CutsAtMultiplesOf64) {
 TEST(BlockAttention, FillsInDefaults) {
   AttentionProblem problem;
   BlockList blocks;
-  ASSERT_FALSE(
-      checkBlockAttention(makeDescription(), problem, blocks).failed());
+  Rotation rotation;
+  ASSERT_FALSE(checkBlockAttention(makeDescription(), problem, blocks, rotation)
+                   .failed());
+  EXPECT_EQ(rotation.rotary, JFA_ROTARY_NONE);
+  EXPECT_EQ(rotation.sinCos.rowStride, 128);
   EXPECT_EQ(problem.q.rows, 200);
   EXPECT_EQ(problem.o.rowStride, 4 * 128);
   EXPECT_EQ(blocks.numBlocks, 5);
@@ -90,7 +95,7 @@ TEST(BlockAttention, RefusesByName) {
                                  1 << 30, 1 << 30, 1 << 30};
   const Refusal refusals[] = {
       {[](Description &d) { d.struct_size = 8; }, "struct_size",
-       "expected 'struct_size' to be 112, but got 8"},
+       "expected 'struct_size' to be 128, but got 8"},
       {[](Description &d) { d.offsets = nullptr; }, "offsets",
        "expected 'offsets' to be a pointer, but got null"},
       {[](Description &d) { d.offsets = falling; }, "offsets",
@@ -122,6 +127,12 @@ TEST(BlockAttention, RefusesByName) {
       {[](Description &d) { d.v_row_stride = 129; }, "v_row_stride",
        "expected 'v_row_stride' to be a multiple of 8 elements, so that rows "
        "start at 16 bytes, but got 129"},
+      {[](Description &d) { d.rotary = -1; }, "rotary",
+       "expected 'rotary' to be none (0), q and k (1) or q, k and v (2), but "
+       "got -1"},
+      {[](Description &d) { d.sincos_row_stride = 120; }, "sincos_row_stride",
+       "expected 'sincos_row_stride' to be 0 or a multiple of 8 in 128 .. "
+       "549755813887 elements, but got 120"},
   };
   ASSERT_FALSE(check(makeDescription()).failed());
   for (const Refusal &refusal : refusals) {
@@ -137,21 +148,32 @@ TEST(BlockAttention, RefusesByName) {
 TEST(BlockAttention, ChecksBuffers) {
   AttentionProblem problem;
   BlockList blocks;
-  ASSERT_FALSE(
-      checkBlockAttention(makeDescription(), problem, blocks).failed());
+  Rotation rotation;
+  ASSERT_FALSE(checkBlockAttention(makeDescription(), problem, blocks, rotation)
+                   .failed());
   alignas(16) char memory[32];
-  jfaBlockAttentionForwardBuffers good{sizeof(good), memory, memory, memory,
-                                       memory};
-  EXPECT_FALSE(checkBlockBuffers(problem, good).failed());
+  jfaBlockAttentionForwardBuffers good{sizeof(good), memory, memory,
+                                       memory,       memory, nullptr};
+  EXPECT_FALSE(checkBlockBuffers(problem, rotation, good).failed());
   jfaBlockAttentionForwardBuffers buffers = good;
   buffers.o = nullptr;
-  EXPECT_EQ(checkBlockBuffers(problem, buffers).message,
+  EXPECT_EQ(checkBlockBuffers(problem, rotation, buffers).message,
             "expected 'o' to be a device pointer, but got null");
   buffers = good;
   buffers.k = memory + 8;
-  EXPECT_EQ(checkBlockBuffers(problem, buffers).argument, "k");
+  EXPECT_EQ(checkBlockBuffers(problem, rotation, buffers).argument, "k");
   buffers.struct_size = 0;
-  EXPECT_EQ(checkBlockBuffers(problem, buffers).argument, "struct_size");
+  EXPECT_EQ(checkBlockBuffers(problem, rotation, buffers).argument,
+            "struct_size");
+  buffers = good;
+  buffers.sincos = memory;
+  EXPECT_EQ(checkBlockBuffers(problem, rotation, buffers).argument, "sincos");
+  rotation.rotary = JFA_ROTARY_QK;
+  EXPECT_FALSE(checkBlockBuffers(problem, rotation, buffers).failed());
+  EXPECT_EQ(checkBlockBuffers(problem, rotation, good).message,
+            "expected 'sincos' to be a device pointer, but got null");
+  buffers.sincos = memory + 8;
+  EXPECT_EQ(checkBlockBuffers(problem, rotation, buffers).argument, "sincos");
 }
 
 namespace {
@@ -182,25 +204,31 @@ TEST(BlockAttention, FillsInGradients) {
   description.dk_row_stride = 1024;
   description.forward.o_row_stride = 3; // means nothing
   description.rotary = JFA_ROTARY_QKV;
+  description.forward.sincos_row_stride = 256;
   BlockGradients gradients;
   BlockList blocks;
   Status status = checkBlockGradients(description, gradients, blocks);
   ASSERT_FALSE(status.failed()) << status.message;
   EXPECT_EQ(gradients.tensors.dOut.rowStride, 4 * 128);
   EXPECT_EQ(gradients.tensors.dK.rowStride, 1024);
-  EXPECT_EQ(gradients.sinCos.rowStride, 128);
-  EXPECT_EQ(gradients.rotary, JFA_ROTARY_QKV);
+  EXPECT_EQ(gradients.rotation.sinCos.rowStride, 256);
+  EXPECT_EQ(gradients.rotation.rotary, JFA_ROTARY_QKV);
+  EXPECT_FALSE(gradients.rotatesInputs);
   EXPECT_EQ(blocks.numBlocks, 5);
+  std::swap(description.rotary, description.forward.rotary);
+  ASSERT_FALSE(checkBlockGradients(description, gradients, blocks).failed());
+  EXPECT_EQ(gradients.rotation.rotary, JFA_ROTARY_QKV);
+  EXPECT_TRUE(gradients.rotatesInputs);
 }
 
 TEST(BlockAttention, RefusesGradientsByName) {
   static const int32_t falling[] = {0, 64, 60, 70, 80, 90, 100};
   const BackwardRefusal refusals[] = {
       {[](BackwardDescription &d) { d.struct_size = 8; }, "struct_size",
-       "expected 'struct_size' to be 200, but got 8"},
+       "expected 'struct_size' to be 208, but got 8"},
       {[](BackwardDescription &d) { d.forward.struct_size = 8; },
        "forward.struct_size",
-       "expected 'forward.struct_size' to be 112, but got 8"},
+       "expected 'forward.struct_size' to be 128, but got 8"},
       {[](BackwardDescription &d) { d.forward.offsets = nullptr; }, "offsets",
        "expected 'offsets' to be a pointer, but got null"},
       {[](BackwardDescription &d) { d.forward.offsets = falling; }, "offsets",
@@ -217,7 +245,15 @@ TEST(BlockAttention, RefusesGradientsByName) {
       {[](BackwardDescription &d) { d.rotary = 3; }, "rotary",
        "expected 'rotary' to be none (0), q and k (1) or q, k and v (2), but "
        "got 3"},
-      {[](BackwardDescription &d) { d.sincos_row_stride = 132; },
+      {[](BackwardDescription &d) {
+         d.rotary = d.forward.rotary = JFA_ROTARY_QK;
+       },
+       "rotary",
+       "expected 'rotary' to be none (0) where the forward rotates, but got 1"},
+      {[](BackwardDescription &d) { d.forward.rotary = 3; }, "rotary",
+       "expected 'rotary' to be none (0), q and k (1) or q, k and v (2), but "
+       "got 3"},
+      {[](BackwardDescription &d) { d.forward.sincos_row_stride = 132; },
        "sincos_row_stride",
        "expected 'sincos_row_stride' to be 0 or a multiple of 8 in 128 .. "
        "549755813887 elements, but got 132"},
@@ -251,7 +287,7 @@ TEST(BlockAttention, ChecksGradientBuffers) {
   buffers = good;
   buffers.sincos = memory;
   EXPECT_EQ(checkBlockBuffers(gradients, buffers).argument, "sincos");
-  gradients.rotary = JFA_ROTARY_QK;
+  gradients.rotation.rotary = JFA_ROTARY_QK;
   EXPECT_FALSE(checkBlockBuffers(gradients, buffers).failed());
   EXPECT_EQ(checkBlockBuffers(gradients, good).message,
             "expected 'sincos' to be a device pointer, but got null");

@@ -34,7 +34,7 @@ of its warps and asynchronous operations, and reports what is wrong.
   --resident=N         clusters that run from the beginning (1 by default): the
                        others can be cancelled by clusterlaunchcontrol
   --trace=FILE         writes a timeline that Perfetto reads
-  --parse              only reads and decodes the kernel
+  --parse              only reads and decodes: the kernel, or all of them
 )";
 static const char *const kHelpAfter =
     R"(  --causal             compares with causal attention, as the manifest may say

@@ -15,6 +15,8 @@ namespace mlir::jfa::emu {
 using sim::NamedTexts;
 
 struct Options {
+  /// What messages begin with.
+  const char *tool = "jfa-emu";
   std::string file, manifest, kernel, trace;
   NamedTexts arguments, outputs;
   std::vector<std::string> prints;

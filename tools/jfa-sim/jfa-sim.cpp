@@ -79,6 +79,7 @@ struct Loaded {
   std::unique_ptr<Simulation> simulation;
   /// The parameter HEAD_DIM, or 0.
   int64_t headDim = 0, rotary = 0;
+  bool rotatesInputs = false;
 };
 } // namespace
 
@@ -176,6 +177,9 @@ static int build(const Options &options, const std::string &file,
           parameters ? parameters->get("ROTARY") : Attribute())) {
     loaded.rotary = rotary.getInt();
   }
+  auto rotates = dyn_cast_or_null<BoolAttr>(
+      parameters ? parameters->get("ROTATE_INPUTS") : Attribute());
+  loaded.rotatesInputs = rotates && rotates.getValue();
   auto part = getAttentionPart(loaded.simulation->program);
   bool hasMask =
       part && (*part == AttentionPart::Forward || isBackwardMain(*part));
@@ -200,6 +204,7 @@ static std::string bindAttention(const Options &options, const Loaded &loaded,
   problem.values = !options.orderOnly;
   problem.headDim = loaded.headDim;
   problem.rotary = loaded.rotary;
+  problem.rotatesInputs = loaded.rotatesInputs;
   std::string error = attention.bind(problem, loaded.simulation->program,
                                      launch.arrays, launch.arguments);
   launch.ctas = attention.getCtas();
@@ -319,7 +324,7 @@ static int runAll(const Simulation &simulation, Launch &launch,
 }
 
 /// Runs tlx-verify-protocol on kernels that can be simulated.
-static int verify(ModuleOp module) {
+static int verify(ModuleOp module, bool isStrict) {
   for (auto kernel : module.getOps<tlx::KernelOp>()) {
     if (failed(checkBudgets(kernel))) {
       return kViolation;
@@ -329,7 +334,9 @@ static int verify(ModuleOp module) {
     }
   }
   PassManager manager(module.getContext());
-  manager.nest<tlx::KernelOp>().addPass(createVerifyProtocolPass());
+  VerifyProtocolPassOptions pass;
+  pass.mode = isStrict ? Verification::Strict : Verification::On;
+  manager.nest<tlx::KernelOp>().addPass(createVerifyProtocolPass(pass));
   return succeeded(manager.run(module)) ? kRight : kViolation;
 }
 
@@ -486,7 +493,7 @@ int main(int argc, char **argv) {
       return kBadUsage;
     }
     if (options.verify) {
-      return verify(*loaded.module);
+      return verify(*loaded.module, options.strictVerify);
     }
     if (int code = build(options, file, loaded); code != kRight) {
       return code;

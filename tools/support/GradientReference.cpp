@@ -73,9 +73,9 @@ static void forEachHead(const Attention &attention,
     int64_t queries = problem.qLengths[b], keys = problem.kLengths[b];
     for (int64_t head = 0; head < problem.heads; ++head) {
       int64_t kvHead = head / (problem.heads / problem.kvHeads);
-      auto get = [&](size_t array, const std::vector<int64_t> &starts,
+      auto get = [&](size_t input, const std::vector<int64_t> &starts,
                      int64_t rows, int64_t which) {
-        return getHead(arrays[array], starts[b], rows, which);
+        return getInput(attention, arrays, input, starts[b], rows, which);
       };
       visit(Head{int64_t(b),
                  head,
@@ -86,7 +86,8 @@ static void forEachHead(const Attention &attention,
                  get(Attention::kQ, attention.qStarts, queries, head),
                  get(Attention::kK, attention.kStarts, keys, kvHead),
                  get(Attention::kV, attention.kStarts, keys, kvHead),
-                 get(Attention::kDO, attention.oStarts, queries, head)});
+                 getHead(arrays[Attention::kDO], attention.oStarts[b], queries,
+                         head)});
     }
   }
 }

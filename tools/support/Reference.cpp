@@ -27,6 +27,31 @@ std::vector<float> sim::getHead(GlobalArray &array, int64_t start, int64_t rows,
   return values;
 }
 
+std::vector<float> sim::getInput(const Attention &attention,
+                                 std::vector<GlobalArray> &arrays, size_t input,
+                                 int64_t start, int64_t rows, int64_t head) {
+  std::vector<float> values = getHead(arrays[input], start, rows, head);
+  bool isRotated = attention.rotatesInputs() &&
+                   (input != Attention::kV || attention.problem.rotary == 2);
+  if (!isRotated) {
+    return values;
+  }
+  GlobalArray &sinCos = arrays[Attention::kSinCos];
+  int64_t dim = attention.dim;
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t i = 0; i < dim / 2; ++i) {
+      int64_t angle = (start + row) * dim + i;
+      float sine = decodeReal(sinCos.kind, sinCos.at(angle)),
+            cosine = decodeReal(sinCos.kind, sinCos.at(angle + dim / 2));
+      float *pair = &values[size_t(row * dim + 2 * i)];
+      float x = pair[0], y = pair[1];
+      pair[0] = roundTo(attention.element, x * cosine - y * sine);
+      pair[1] = roundTo(attention.element, y * cosine + x * sine);
+    }
+  }
+  return values;
+}
+
 bool sim::isComplete(const GlobalArray &array) {
   return std::find(array.written.begin(), array.written.end(), false) ==
          array.written.end();
@@ -89,12 +114,16 @@ bool sim::checkAttention(const Attention &attention,
     int64_t queries = problem.qLengths[b], keys = problem.kLengths[b];
     for (int64_t head = 0; head < problem.heads; ++head) {
       int64_t kvHead = head / (problem.heads / problem.kvHeads);
+      auto get = [&](size_t input, const std::vector<int64_t> &starts,
+                     int64_t rows, int64_t which) {
+        return getInput(attention, run, input, starts[b], rows, which);
+      };
       std::vector<float> q =
-          getHead(run[Attention::kQ], attention.qStarts[b], queries, head);
+          get(Attention::kQ, attention.qStarts, queries, head);
       std::vector<float> k =
-          getHead(run[Attention::kK], attention.kStarts[b], keys, kvHead);
+          get(Attention::kK, attention.kStarts, keys, kvHead);
       std::vector<float> v =
-          getHead(run[Attention::kV], attention.kStarts[b], keys, kvHead);
+          get(Attention::kV, attention.kStarts, keys, kvHead);
       std::vector<float> got = getHead(o, attention.oStarts[b], queries, head);
       std::vector<float> want(got.size()), wantLse(size_t(queries), 0.0f);
       ::jfa::runtime::ReferenceHead reference{queries, keys, dim,

@@ -21,6 +21,12 @@ namespace mlir::jfa::sim {
 std::vector<float> getHead(GlobalArray &array, int64_t start, int64_t rows,
                            int64_t head);
 
+/// Rows of one head of an input (Attention::kQ, kK or kV) as the kernel
+/// multiplies them: rotated, in fp32 and rounded once, where it does that.
+std::vector<float> getInput(const Attention &attention,
+                            std::vector<GlobalArray> &arrays, size_t input,
+                            int64_t start, int64_t rows, int64_t head);
+
 /// Makes `weights` the softmax of a row's scores for the first `seen` keys,
 /// each step rounded to the narrow type.
 void computeWeightsNarrow(ElementKind kind, int64_t dim, int64_t seen,

@@ -17,6 +17,10 @@ namespace mlir::jfa::emu {
 /// What is wrong with launching `code` so, or nothing.
 std::string checkLaunch(const Code &code, const LaunchShape &shape);
 
+/// The registers of each thread at the start of a kernel that changes them
+/// later, as ptxas derives them from its directives; 0 if it cannot.
+uint32_t getLaunchRegisters(const Code &code, const LaunchShape &shape);
+
 /// Runs all clusters, one after the other since none may wait for another, up
 /// to the first that has a finding. Returns the number of steps. `progress` is
 /// called before each cluster.

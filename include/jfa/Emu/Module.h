@@ -117,6 +117,8 @@ struct Function {
   bool isExactThreads = false;
   uint32_t cluster[3] = {0, 0, 0};
   uint32_t maxRegisters = 0, minCtas = 0;
+  /// Why its text is none that is supported, as `line N: ...`, or nothing.
+  std::string error;
 
   uint64_t getParameterBytes() const;
 };
@@ -130,7 +132,8 @@ struct Module {
   const Function *find(llvm::StringRef name) const;
 };
 
-/// Reads a module. Null, with `error` as `line N: ...`, if the text is none.
+/// Reads a module. Null, with `error` as `line N: ...`, if the text is none. A
+/// kernel that cannot be read has an error of its own, as others may do.
 std::unique_ptr<Module> parseModule(llvm::StringRef text, std::string &error);
 
 } // namespace mlir::jfa::emu

@@ -55,6 +55,8 @@ struct AttentionProblem {
   int64_t headDim = 0;
   /// Of block attention: 1 if q and k are rotated, 2 if v is too, else 0.
   int64_t rotary = 0;
+  /// Whether the backward rotates its inputs itself, as the forward does.
+  bool rotatesInputs = false;
   uint64_t seed = 0;
   int64_t maxCtas = 1;
   /// Whether the inputs need values.
@@ -83,6 +85,11 @@ public:
   bool isBlocked() const {
     return part == AttentionPart::BlockForward ||
            part == AttentionPart::BlockBackward;
+  }
+
+  /// Whether the kernel rotates what it reads before it multiplies it.
+  bool rotatesInputs() const {
+    return problem.rotary != 0 && (isForward() || problem.rotatesInputs);
   }
 
   /// The places of the arrays. Those from kDO on are the backward's only, the
@@ -134,6 +141,7 @@ private:
   void makeSinCos();
   bool lookUp(const std::string &name, Value &value) const;
 
+  /// Only while bind() runs.
   const Program *program = nullptr;
   std::vector<GlobalArray> *arrays = nullptr;
 };

@@ -6,6 +6,7 @@
 # ===---------------------------------------------------------------------=== #
 """All cases, by family."""
 
+import approximation
 import atomic
 import barrier
 import cluster
@@ -16,6 +17,6 @@ import warp
 
 
 def get_cases():
-    families = (scalar, warp, atomic, barrier, product,
-                copy_cases, cluster)
+    families = (scalar, approximation, warp, atomic, barrier,
+                product, copy_cases, cluster)
     return [case for family in families for case in family.get_cases()]

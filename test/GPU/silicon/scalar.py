@@ -325,15 +325,6 @@ def list_doubles():
     return forms
 
 
-def list_approximations():
-    """Of which PTX gives an error bound and no bits."""
-    return [(f"{op}.approx{ftz}.f32", "rr") for ftz in ("", ".ftz")
-            for op in ("rcp", "rsqrt", "sqrt", "lg2", "sin", "cos")] + \
-        [("tanh.approx.f32", "rr"), ("div.approx.f32", "rrr"),
-         ("div.full.f32", "rrr"), ("div.approx.ftz.f32", "rrr"),
-         ("div.full.ftz.f32", "rrr")]
-
-
 def get_cases():
     nonzero = [v for v in INTEGERS if v & 0xFFFF]
     return [make_case("integers", list_integers(), INTEGERS, pick_integer),

@@ -53,21 +53,29 @@ def check_text(tool, kernel, bindings):
     for text in needed:
         if text not in ptx.stdout:
             return f"expected {text}"
-    special = check_hopper if arch(kernel) == "sm_90a" else check_blackwell
-    return special(ptx.stdout, bindings)
+    if arch(kernel) == "sm_90a":
+        return check_hopper(ptx.stdout, bindings)
+    if pathlib.Path(kernel).parts[-3] == "block_attention":
+        is_backward = pathlib.Path(kernel).stem == "bwd"
+        return check_blackwell_blocks(ptx.stdout, bindings, is_backward)
+    return check_blackwell(ptx.stdout, bindings)
 
 
 def check_hopper(ptx, bindings):
     fences = len(re.findall(r"fence\.proxy\.async\.shared::cta;", ptx))
-    if fences != 1:
-        return f"expected 1 proxy fence, but got {fences}"
+    # One before O is copied out, one after q and k have been rotated where they
+    # are, one after v has.
+    rotated = int(bindings.get("ROTARY", 0))
+    if fences != 1 + rotated:
+        return f"expected {1 + rotated} proxy fences, but got {fences}"
     element = bindings["ELEMENT"]
     if f"k16.f32.{element}.{element}" not in ptx:
         return f"expected products of {element}"
     if "stmatrix" not in ptx:
         return "expected stmatrix"
-    if "st.shared" in ptx or "ld.shared" in ptx:
-        return "expected no other accesses to shared memory"
+    others = set(re.findall(r"(?:st|ld)\.shared[.\w]*", ptx))
+    if others - ({"st.shared.v4.b32", "ld.shared.v4.b32"} if rotated else set()):
+        return f"expected no other accesses to shared memory, but got {others}"
     return None
 
 
@@ -79,6 +87,24 @@ def check_blackwell(ptx, bindings):
     if products != wanted:
         return f"expected {wanted} tcgen05.mma, but got {products}"
     for needed in ("tcgen05.ld", "tcgen05.st", "vote.sync.any", "st.shared.v4"):
+        if needed not in ptx:
+            return f"expected {needed}"
+    if re.search(r"st\.shared\.b16|shfl\.sync\.bfly", ptx):
+        return "expected no stores of 16 bits and no exchange between threads"
+    return None
+
+
+def check_blackwell_blocks(ptx, bindings, is_backward):
+    """Products of 16 of K each: those of all columns, those of 64 rows and 64 or all
+    columns of either block. No exchange between threads."""
+    dim = int(bindings["HEAD_DIM"])
+    wanted = dim // 16 + 2 * 64 // 16
+    if is_backward:
+        wanted = 2 * dim // 16 + 3 * dim // 64 * 2 * 64 // 16
+    products = len(re.findall(r"tcgen05\.mma\.cta_group::1\.kind::f16", ptx))
+    if products != wanted:
+        return f"expected {wanted} tcgen05.mma, but got {products}"
+    for needed in ("tcgen05.ld", "st.shared.v4"):
         if needed not in ptx:
             return f"expected {needed}"
     if re.search(r"st\.shared\.b16|shfl\.sync\.bfly", ptx):

@@ -76,14 +76,17 @@ TEST(TensorLayoutTest, WidestShapeIsAFragment) {
 TEST(TensorLayoutTest, AccumulatorsCoverTheirCells) {
   const struct {
     uint32_t m;
-    bool isPair;
+    bool isPair, isStationary;
     AccumulatorLayout layout;
-  } kCases[] = {{64, false, AccumulatorLayout::Quarters},
-                {128, false, AccumulatorLayout::Full},
-                {128, true, AccumulatorLayout::Halves},
-                {256, true, AccumulatorLayout::Full}};
-  for (const auto &[m, isPair, layout] : kCases) {
-    EXPECT_EQ(getAccumulatorLayout(m, isPair), layout);
+  } kCases[] = {{64, false, false, AccumulatorLayout::Quarters},
+                {128, false, false, AccumulatorLayout::Full},
+                {128, true, false, AccumulatorLayout::Halves},
+                {256, true, false, AccumulatorLayout::Full},
+                {32, false, true, AccumulatorLayout::Fourths},
+                {64, false, true, AccumulatorLayout::Halves},
+                {128, false, true, AccumulatorLayout::Full}};
+  for (const auto &[m, isPair, isStationary, layout] : kCases) {
+    EXPECT_EQ(getAccumulatorLayout(m, isPair, isStationary), layout);
     for (uint32_t n = 16; n <= 256; n += 16) {
       Cells cells;
       uint32_t rows = m / (isPair ? 2 : 1);
@@ -128,30 +131,36 @@ TEST(TensorLayoutTest, CopiesRepeatTheirRows) {
   EXPECT_EQ(getCopyRow(TensorCopyShape::S64x128b01, 33), 1u);
 }
 
+static TensorForm form(TensorKind kind, bool isPair = false,
+                       unsigned scales = 0) {
+  return {kind, isPair, /*isStationary=*/false, scales};
+}
+
 /// Examples of CUTLASS and of PTX ISA 9.7.16.4.2.
 TEST(TensorLayoutTest, DecodesInstructionDescriptors) {
   InstructionDescriptor shape;
-  EXPECT_EQ(decodeInstruction(0x08200490, TensorKind::F16, false, shape), "");
+  EXPECT_EQ(decodeInstruction(0x08200490, form(TensorKind::F16), shape), "");
   EXPECT_EQ(shape.m, 128u);
   EXPECT_EQ(shape.n, 128u);
   EXPECT_EQ(shape.a, &kBF16);
   EXPECT_FALSE(shape.isF16);
   EXPECT_FALSE(shape.isMNB);
   EXPECT_EQ(shape.getK(), 16u);
-  EXPECT_EQ(decodeInstruction(0x08210490, TensorKind::F16, false, shape), "");
+  EXPECT_EQ(decodeInstruction(0x08210490, form(TensorKind::F16), shape), "");
   EXPECT_TRUE(shape.isMNB);
-  EXPECT_EQ(decodeInstruction(0x04100000, TensorKind::F16, false, shape), "");
+  EXPECT_EQ(decodeInstruction(0x04100000, form(TensorKind::F16), shape), "");
   EXPECT_EQ(shape.m, 64u);
   EXPECT_TRUE(shape.isF16);
-  EXPECT_EQ(decodeInstruction(0x10400490, TensorKind::F16, true, shape), "");
+  EXPECT_EQ(decodeInstruction(0x10400490, form(TensorKind::F16, true), shape),
+            "");
   EXPECT_EQ(shape.m, 256u);
   EXPECT_EQ(shape.n, 256u);
-  EXPECT_EQ(decodeInstruction(0x08200910, TensorKind::TF32, false, shape), "");
+  EXPECT_EQ(decodeInstruction(0x08200910, form(TensorKind::TF32), shape), "");
   EXPECT_EQ(shape.getK(), 8u);
-  EXPECT_EQ(decodeInstruction(0x08200010, TensorKind::F8F6F4, false, shape),
-            "");
+  EXPECT_EQ(decodeInstruction(0x08200010, form(TensorKind::F8F6F4), shape), "");
   EXPECT_EQ(shape.getK(), 32u);
-  EXPECT_EQ(decodeInstruction(0x08a00000, TensorKind::MXF8F6F4, false, shape),
+  EXPECT_EQ(decodeInstruction(0x08a00000, form(TensorKind::MXF8F6F4, false, 1),
+                              shape),
             "");
   EXPECT_EQ(shape.m, 128u);
 }
@@ -161,8 +170,8 @@ TEST(TensorLayoutTest, DecodesInstructionDescriptors) {
 TEST(TensorLayoutTest, RefusesReservedBits) {
   for (unsigned bit : {0, 1, 2, 3, 6, 23, 29, 30, 31}) {
     InstructionDescriptor shape;
-    EXPECT_NE(decodeInstruction(0x08200490 ^ (1u << bit), TensorKind::F16,
-                                false, shape),
+    EXPECT_NE(decodeInstruction(0x08200490 ^ (1u << bit), form(TensorKind::F16),
+                                shape),
               "");
   }
   MatrixDescriptor descriptor;

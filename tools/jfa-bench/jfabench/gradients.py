@@ -13,33 +13,18 @@ import torch
 import jfa
 
 from . import peers
-from .inputs import Inputs
-
-
-def _turn_back(gradient, sincos):
-    """The rotation of neighbours undone, for one tensor `[rows, heads, D]`, in
-    fp32 and rounded once."""
-    sin, cos = sincos.float()[:, None].chunk(2, -1)
-    x, y = gradient.float().unflatten(-1, (-1, 2)).unbind(-1)
-    turned = torch.stack((x * cos + y * sin, y * cos - x * sin), -1)
-    return turned.flatten(-2).to(gradient.dtype)
+from .inputs import Inputs, turn
 
 
 class GradientInputs(Inputs):
-    """The tensors of a shape, with a gradient of the output and, if q and k have
-    been rotated, the angles."""
+    """The tensors of a shape, of which q and k have been rotated if there are
+    angles, with a gradient of the output."""
 
     # q, k, v and dO, and the gradients of q, k and v.
     tensors_moved = 7
 
     def __init__(self, shape):
         super().__init__(shape)
-        self.sincos = None
-        if shape.rotary:
-            angles = torch.rand(sum(shape.q_len), shape.head_dim // 2,
-                                device=self.q.device) * 6.28
-            self.sincos = torch.cat((angles.sin(), angles.cos()),
-                                    -1).to(self.q.dtype)
         g = torch.Generator(device=self.q.device).manual_seed(1)
         self.dout = torch.randn(sum(shape.q_len), *self.q.shape[1:],
                                 device=self.q.device, dtype=self.q.dtype,
@@ -95,15 +80,16 @@ class GradientInputs(Inputs):
         ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
         dq, dk = ds @ k, ds.T @ q
         if self.sincos is not None:
-            dq, dk = (_turn_back(x[:, None], self.sincos[rows])[:, 0]
+            dq, dk = (turn(x[:, None], self.sincos[rows], -1)[:, 0]
                       for x in (dq, dk))
         return dq, dk, p.T @ dout
 
 
-def _block(inputs, rotary, sincos):
+def _block(inputs, rotary, sincos, **options):
     q, k, v = (x.detach() for x in (inputs.q, inputs.k, inputs.v))
     plan = jfa.BlockAttentionBackwardPlan(
-        q, k, v, inputs.offsets(inputs.shape.sequences), rotary=rotary)
+        q, k, v, inputs.offsets(inputs.shape.sequences), rotary=rotary,
+        **options)
     outputs = plan.make_outputs()
     launch = plan.bind(q, k, v, inputs.dout, *outputs, sincos=sincos)
 
@@ -167,8 +153,8 @@ def then_turned_back(make):
             raise peers.Unsuitable
         backward, to_rows = make(inputs)
         turn_back = torch.compile(
-            lambda dq, dk: (_turn_back(dq, inputs.sincos),
-                            _turn_back(dk, inputs.sincos)))
+            lambda dq, dk: (turn(dq, inputs.sincos, -1),
+                            turn(dk, inputs.sincos, -1)))
 
         def call():
             dq, dk, dv = backward()
@@ -187,21 +173,20 @@ def _not_turned_back(inputs):
     return call, None
 
 
-def _without_rotary(make):
-
-    def peer(inputs):
-        if inputs.shape.rotary:
-            raise peers.Unsuitable
-        return make(inputs)
-
-    return peer
+def _rotating(inputs):
+    """Ours where q and k come unrotated."""
+    if not inputs.shape.rotary:
+        raise peers.Unsuitable
+    call, _ = _block(inputs, "qk", inputs.sincos, rotate_inputs=True)
+    return call, None
 
 
 PEERS = {"jfa": ours}
 for _name in ("cudnn", "fa2", "cudnn padded", "flex"):
-    PEERS[_name] = _without_rotary(backward_of(peers.PEERS[_name]))
+    PEERS[_name] = backward_of(peers.PEERS[_name])
 PEERS["jfa unrotated"] = _not_turned_back
+PEERS["jfa rotating"] = _rotating
 PEERS["jfa + rotary"] = then_turned_back(
     lambda inputs: _block(inputs, None, None))
-PEERS["fa2 + rotary"] = then_turned_back(backward_of(peers.PEERS["fa2"]))
+PEERS["fa2 + rotary"] = then_turned_back(backward_of(peers.fa2))
 PEERS["copy"] = peers.copy

@@ -12,8 +12,19 @@ DEVICE = "cuda"
 DTYPE = torch.bfloat16
 
 
+def turn(x, sincos, sign=1):
+    """Rotates neighbours of `[rows, heads, D]` by the angles `[rows, D]` in fp32,
+    and rounds once; back with `sign` -1."""
+    sin, cos = sincos.float()[:, None].chunk(2, -1)
+    sin = sin * sign
+    even, odd = x.float().unflatten(-1, (-1, 2)).unbind(-1)
+    turned = torch.stack((even * cos - odd * sin, odd * cos + even * sin), -1)
+    return turned.flatten(-2).to(x.dtype)
+
+
 class Inputs:
-    """Tensors of a shape, packed as [rows, heads, D]."""
+    """Tensors of a shape, packed as [rows, heads, D], and the angles by which q and
+    k are rotated, if they are."""
 
     # That a call has to move: q, k, v and o.
     tensors_moved = 4
@@ -32,6 +43,11 @@ class Inputs:
         self.v = make(sum(shape.k_len))
         self.q_offsets = self.offsets(shape.q_len)
         self.k_offsets = self.offsets(shape.k_len)
+        self.sincos = None
+        if shape.rotary:
+            angles = torch.rand(sum(shape.q_len), shape.head_dim // 2,
+                                device=DEVICE, generator=g) * 6.28
+            self.sincos = torch.cat((angles.sin(), angles.cos()), -1).to(DTYPE)
 
     @property
     def bytes(self):
@@ -68,6 +84,9 @@ class Inputs:
                 q = self.q[at:at + take, h].float()
                 k, v = (x[k_start[b]:k_start[b + 1], h].float()
                         for x in (self.k, self.v))
+                if self.sincos is not None:
+                    q, k = (turn(x[:, None], self.sincos[at:at + take])[:, 0]
+                            for x in (q, k))
                 scores = q @ k.T * s.head_dim**-0.5
                 if s.causal:  # the last rows, so aligned at the bottom right
                     scores += torch.full_like(scores, float("-inf")).triu(

@@ -9,11 +9,15 @@ call to time and a function that makes `[rows, H, D]` of the call's result; it
 raises Unsuitable where it does not apply. A call may say what its output
 depends on, as `leaves`; by default these are the inputs' q, k and v."""
 
+from copy import copy as copy_of
+
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import jfa
+
+from .inputs import turn
 
 
 class Unsuitable(Exception):
@@ -32,12 +36,12 @@ def arguments(inputs):
     return tensors, offsets
 
 
-def _block(inputs):
+def _block(inputs, rotary, sincos):
     q, k, v = inputs.q, inputs.k, inputs.v
     plan = jfa.BlockAttentionForwardPlan(
-        q, k, v, inputs.offsets(inputs.shape.sequences))
+        q, k, v, inputs.offsets(inputs.shape.sequences), rotary=rotary)
     o = torch.empty_like(q)
-    launch = plan.bind(q, k, v, o)
+    launch = plan.bind(q, k, v, o, sincos)
 
     def call():
         launch()
@@ -50,7 +54,7 @@ def _block(inputs):
 def ours(inputs, work_order=0):
     s = inputs.shape
     if s.mode == "block":
-        return _block(inputs)
+        return _block(inputs, "qk" if s.rotary else None, inputs.sincos)
     (q, k, v), offsets = arguments(inputs)
     plan = jfa.AttentionForwardPlan(q, k, v, causal=s.causal,
                                     work_order=work_order, **offsets)
@@ -159,11 +163,56 @@ def flex(inputs):
             lambda out: out.transpose(1, 2).reshape(-1, *inputs.q.shape[1:]))
 
 
+def without_rotary(make):
+    """A peer that rotates nothing, where nothing is to be rotated."""
+
+    def peer(inputs):
+        if inputs.shape.rotary:
+            raise Unsuitable
+        return make(inputs)
+
+    return peer
+
+
+def _unrotated(inputs):
+    """Ours without the rotation: what that costs."""
+    if not inputs.shape.rotary:
+        raise Unsuitable
+    call, _ = _block(inputs, None, None)
+    return call, None
+
+
+def rotated_first(make):
+    """What torch.compile makes of the rotation, and after it a forward."""
+
+    def peer(inputs):
+        if not inputs.shape.rotary:
+            raise Unsuitable
+        rotate = torch.compile(lambda q, k, out_q, out_k: (
+            out_q.copy_(turn(q, inputs.sincos)),
+            out_k.copy_(turn(k, inputs.sincos))))
+        rotated = copy_of(inputs)
+        rotated.q, rotated.k = (torch.empty_like(x)
+                                for x in (inputs.q, inputs.k))
+        forward, to_rows = make(rotated)
+
+        def call():
+            rotate(inputs.q, inputs.k, rotated.q, rotated.k)
+            return forward()
+
+        return call, to_rows
+
+    return peer
+
+
 PEERS = {
     "jfa": ours,
-    "cudnn": cudnn,
-    "fa2": fa2,
-    "cudnn padded": cudnn_padded,
-    "flex": flex,
+    "cudnn": without_rotary(cudnn),
+    "fa2": without_rotary(fa2),
+    "cudnn padded": without_rotary(cudnn_padded),
+    "flex": without_rotary(flex),
+    "jfa unrotated": _unrotated,
+    "rotary + jfa": rotated_first(lambda inputs: _block(inputs, None, None)),
+    "rotary + fa2": rotated_first(fa2),
     "copy": copy,
 }

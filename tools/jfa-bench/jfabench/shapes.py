@@ -23,7 +23,7 @@ class Shape:
     # Of a skewed shape: one of equal lengths that takes as many FLOPs.
     twin: "Shape" = None
     # Of block attention: the sequences, of which the lengths above are the blocks,
-    # and whether q and k have been rotated, which the backward undoes.
+    # and whether q and k are rotated, which the backward undoes.
     sequences: list = None
     rotary: bool = False
 
@@ -104,7 +104,7 @@ def block_shapes():
 
 
 def rotary_shapes():
-    """Those of which the backward undoes a rotation."""
+    """Those whose q and k are rotated."""
     users = user_histories(1152, 4096, 0.3)
     return [block_shape("n1152 max4096", users, 4, dim, rotary=True)
             for dim in (128, 64)]
@@ -122,6 +122,12 @@ def tuning_shapes():
             result.append(
                 replace(shape, name=f"{name} {'causal' if causal else 'full'}",
                         head_dim=dim, causal=causal))
+    # A query for which the table has a kernel of its own.
+    lengths = user_histories(256, 4096, 0.3)
+    for causal in (False, True):
+        word = "causal" if causal else "full"
+        result.append(Shape(f"jagged bcastQ Lq160 n256 D64 {word}", "broadcast",
+                            [160] * 256, lengths, 4, 64, causal))
     return result
 
 

@@ -143,6 +143,8 @@ class BlockAttentionForwardDescription(C.Structure):
         ("v_head_stride", C.c_int64),
         ("o_row_stride", C.c_int64),
         ("o_head_stride", C.c_int64),
+        ("sincos_row_stride", C.c_int64),
+        ("rotary", C.c_int32),
     ]
 
 
@@ -153,6 +155,7 @@ class BlockAttentionForwardBuffers(C.Structure):
         ("k", C.c_void_p),
         ("v", C.c_void_p),
         ("o", C.c_void_p),
+        ("sincos", C.c_void_p),
     ]
 
 
@@ -168,7 +171,6 @@ class BlockAttentionBackwardDescription(C.Structure):
         ("dk_head_stride", C.c_int64),
         ("dv_row_stride", C.c_int64),
         ("dv_head_stride", C.c_int64),
-        ("sincos_row_stride", C.c_int64),
         ("rotary", C.c_int32),
     ]
 

@@ -20,6 +20,12 @@ ROTARY = {None: 0, "qk": 1, "qkv": 2}
 class _BlockPlan(Plan):
     """What both plans share."""
 
+    def _check_rotary(self, rotary):
+        if rotary not in ROTARY:
+            refuse("rotary", f"to be None, 'qk' or 'qkv', but got {rotary!r}")
+        self.rotary = rotary
+        return ROTARY[rotary]
+
     def _describe(self, q, k, v, offsets, scale):
         """The forward's description; `self._host_offsets` keeps its array."""
         if q.dtype not in ELEMENT_TYPES:
@@ -80,9 +86,20 @@ class _BlockPlan(Plan):
         self._call("PlanGetFacts", self._plan, C.byref(facts))
         return facts.to_dict()
 
-    def _bind(self, buffers, tensors, workspace):
+    def _set_angles(self, buffers, sincos):
+        """Checks `[T, D]` and keeps it as long as what is launched."""
+        if sincos is None:
+            return
+        check_tensor("sincos", sincos, self.dtype, self.device,
+                     [self.shape[0], self.shape[2]])
+        if not sincos.is_contiguous():
+            refuse("sincos", "to be contiguous, but it is not")
+        buffers.sincos = sincos.data_ptr()
+
+    def _bind(self, buffers, tensors, workspace, sincos=None):
         """Checks tensors `[T, H, D]` against the plan; the result launches."""
         buffers.struct_size = C.sizeof(buffers)
+        self._set_angles(buffers, sincos)
         packed = torch.empty(self.shape, device="meta").stride()
         for name, tensor in tensors.items():
             check_tensor(name, tensor, self.dtype, self.device, self.shape)
@@ -93,7 +110,7 @@ class _BlockPlan(Plan):
             setattr(buffers, name, tensor.data_ptr())
         workspace = self.workspace if workspace is None else workspace
         # The tensors live as long as the function that uses their addresses.
-        return self._launcher(buffers, workspace, (tensors, workspace))
+        return self._launcher(buffers, workspace, (tensors, workspace, sincos))
 
 
 class BlockAttentionForwardPlan(_BlockPlan):
@@ -102,29 +119,33 @@ class BlockAttentionForwardPlan(_BlockPlan):
     `q`, `k`, `v` are tensors `[T, H, D]` (or stand-ins on the same device) of the
     shapes and strides the plan is for, `offsets` an int32 tensor `[B + 1]`; one on
     a GPU is copied to the host, which waits for it. `o`, if given, sets the
-    strides of the output.
+    strides of the output. With `rotary` ("qk" or "qkv") the kernel rotates those
+    tensors first (docs/Attention.md).
     """
 
     kind = "BlockAttentionForward"
 
-    def __init__(self, q, k, v, offsets, *, scale=None, o=None):
+    def __init__(self, q, k, v, offsets, *, scale=None, o=None, rotary=None):
+        kind = self._check_rotary(rotary)
         description = self._describe(q, k, v, offsets, scale)
+        description.rotary = kind
         if o is not None:
             check_tensor("o", o, self.dtype, self.device, self.shape)
             self._set_strides(description, o=o)
         self._create(description)
 
-    def bind(self, q, k, v, o, workspace=None):
+    def bind(self, q, k, v, o, sincos=None, workspace=None):
         """Checks tensors against the plan; the result launches on the current
-        stream each time it is called."""
+        stream each time it is called. `sincos` is `[T, D]` if anything is
+        rotated."""
         return self._bind(_library.BlockAttentionForwardBuffers(),
-                          {"q": q, "k": k, "v": v, "o": o}, workspace)
+                          {"q": q, "k": k, "v": v, "o": o}, workspace, sincos)
 
-    def __call__(self, q, k, v, o=None):
+    def __call__(self, q, k, v, o=None, sincos=None):
         """Launches on the current stream; returns `o`."""
         if o is None:
             o = torch.empty(self.shape, dtype=self.dtype, device=self.device)
-        self.bind(q, k, v, o)()
+        self.bind(q, k, v, o, sincos)()
         return o
 
 
@@ -133,22 +154,22 @@ class BlockAttentionBackwardPlan(_BlockPlan):
 
     Gradients are packed; `dout` has the strides of the one given here, or is
     packed too. With `rotary` ("qk" or "qkv") these tensors have been rotated
-    (docs/Attention.md), and the gradients are those of the ones before.
+    (docs/Attention.md), or are rotated by the kernel if `rotate_inputs` is true,
+    and the gradients are those of the ones before.
     """
 
     kind = "BlockAttentionBackward"
 
-    def __init__(self, q, k, v, offsets, *, scale=None, dout=None, rotary=None):
-        if rotary not in ROTARY:
-            refuse("rotary", f"to be None, 'qk' or 'qkv', but got {rotary!r}")
+    def __init__(self, q, k, v, offsets, *, scale=None, dout=None, rotary=None,
+                 rotate_inputs=False):
+        kind = self._check_rotary(rotary)
         d = _library.BlockAttentionBackwardDescription()
         d.struct_size = C.sizeof(d)
         d.forward = self._describe(q, k, v, offsets, scale)
         if dout is not None:
             check_tensor("dout", dout, self.dtype, self.device, self.shape)
             self._set_strides(d, dout=dout)
-        d.rotary = ROTARY[rotary]
-        self.rotary = rotary
+        (d.forward if rotate_inputs else d).rotary = kind
         self._create(d)
 
     def make_outputs(self):
@@ -161,17 +182,9 @@ class BlockAttentionBackwardPlan(_BlockPlan):
         """Checks tensors against the plan; the result launches on the current
         stream each time it is called. `sincos` is `[T, D]` if anything is
         rotated."""
-        buffers = _library.BlockAttentionBackwardBuffers()
-        if sincos is not None:
-            check_tensor("sincos", sincos, self.dtype, self.device,
-                          [self.shape[0], self.shape[2]])
-            if not sincos.is_contiguous():
-                refuse("sincos", "to be contiguous, but it is not")
-            buffers.sincos = sincos.data_ptr()
-        launch = self._bind(buffers, {"q": q, "k": k, "v": v, "dout": dout,
-                                      "dq": dq, "dk": dk, "dv": dv}, workspace)
-        launch.sincos = sincos
-        return launch
+        return self._bind(_library.BlockAttentionBackwardBuffers(),
+                          {"q": q, "k": k, "v": v, "dout": dout, "dq": dq,
+                           "dk": dk, "dv": dv}, workspace, sincos)
 
     def __call__(self, q, k, v, dout, sincos=None):
         """Launches on the current stream; returns `dq`, `dk` and `dv`."""
@@ -180,10 +193,13 @@ class BlockAttentionBackwardPlan(_BlockPlan):
         return gradients
 
 
-def block_attention_forward(q, k, v, offsets, *, scale=None):
+def block_attention_forward(q, k, v, offsets, *, scale=None, rotary=None,
+                            sincos=None):
     """softmax(scale * Q K^T) V within blocks of 64 rows of each sequence.
 
     The shapes are those of BlockAttentionForwardPlan, which is better used
     directly where one shape runs often. Rows of no sequence are not written.
     """
-    return BlockAttentionForwardPlan(q, k, v, offsets, scale=scale)(q, k, v)
+    plan = BlockAttentionForwardPlan(q, k, v, offsets, scale=scale,
+                                     rotary=rotary)
+    return plan(q, k, v, sincos=sincos)

@@ -17,17 +17,10 @@ from .autograd import _clear_outside, _usable
 from ._tensors import refuse
 
 
-def rotate(x, sincos):
-    """Turns neighbours of `[T, H, D]` by the angles of `[T, D]` (docs/Attention.md)
-    in fp32, and rounds once."""
-    sin, cos = sincos.float()[:, None].chunk(2, -1)
-    even, odd = x.float().unflatten(-1, (-1, 2)).unbind(-1)
-    turned = torch.stack((even * cos - odd * sin, odd * cos + even * sin), -1)
-    return turned.flatten(-2).to(x.dtype)
-
-
-def _forward(q, k, v, offsets, scale):
-    o = BlockAttentionForwardPlan(q, k, v, offsets, scale=scale)(q, k, v)
+def _forward(q, k, v, offsets, sincos, scale, rotary):
+    plan = BlockAttentionForwardPlan(q, k, v, offsets, scale=scale,
+                                     rotary=rotary)
+    o = plan(q, k, v, sincos=sincos)
     _clear_outside(o, offsets)
     return o
 
@@ -35,7 +28,7 @@ def _forward(q, k, v, offsets, scale):
 def _backward(dout, q, k, v, offsets, sincos, scale, rotary):
     dout = _usable(dout)
     plan = BlockAttentionBackwardPlan(q, k, v, offsets, scale=scale, dout=dout,
-                                      rotary=rotary)
+                                      rotary=rotary, rotate_inputs=True)
     gradients = plan(q, k, v, dout, sincos)
     for x in gradients:
         _clear_outside(x, offsets)
@@ -54,8 +47,7 @@ def _differentiate(ctx, backward, dout):
 
 
 def _register():
-    """Registers the operators; returns the one that is differentiable. Its q, k
-    and v are rotated, its gradients are those of the tensors before."""
+    """Registers the operators; returns the one that is differentiable."""
     from typing import Optional, Tuple
 
     from torch import Tensor
@@ -64,7 +56,7 @@ def _register():
     def forward(q: Tensor, k: Tensor, v: Tensor, offsets: Tensor,
                 sincos: Optional[Tensor], scale: float,
                 rotary: Optional[str]) -> Tensor:
-        return _forward(q, k, v, offsets, scale)
+        return _forward(q, k, v, offsets, sincos, scale, rotary)
 
     @forward.register_fake
     def _(q, k, v, offsets, sincos, scale, rotary):
@@ -91,8 +83,7 @@ class _Function(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, *inputs):
-        q, k, v, offsets, _, scale, _ = inputs
-        output = _forward(q, k, v, offsets, scale)
+        output = _forward(*inputs)
         _save(ctx, inputs, output)
         return output
 
@@ -105,26 +96,14 @@ _operator = (_register() if hasattr(torch.library, "custom_op")
              else _Function.apply)
 
 
-class _Rotated(torch.autograd.Function):
-    """A rotation whose gradient the backward's kernel has undone already."""
-
-    @staticmethod
-    def forward(ctx, x, sincos):
-        return rotate(x, sincos)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient, None
-
-
 def block_attention(q, k, v, offsets, *, scale=None, rotary=None, sincos=None):
     """softmax(scale * Q K^T) V within blocks of 64 rows of each sequence,
     differentiable in `q`, `k` and `v`.
 
     The shapes are those of BlockAttentionForwardPlan; rows of no sequence are 0,
     in the output and in gradients. With `rotary` ("qk" or "qkv") those tensors are
-    rotated by `sincos` first; undoing that for the gradients is fused into the
-    backward's kernel.
+    rotated by `sincos` first. Both kernels do that themselves, so that nothing
+    but the tensors given here is kept for the backward.
     """
     if rotary not in ROTARY:
         refuse("rotary", f"to be None, 'qk' or 'qkv', but got {rotary!r}")
@@ -134,7 +113,4 @@ def block_attention(q, k, v, offsets, *, scale=None, rotary=None, sincos=None):
                 f"rotary={rotary!r}")
     if scale is None:
         scale = 1 / math.sqrt(q.shape[-1])
-    if rotary is not None:
-        q, k = (_Rotated.apply(x, sincos) for x in (q, k))
-        v = _Rotated.apply(v, sincos) if rotary == "qkv" else v
     return _operator(q, k, v, offsets, sincos, float(scale), rotary)

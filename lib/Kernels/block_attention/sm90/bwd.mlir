@@ -27,7 +27,8 @@
 // angles, which are copied once. A replica waits for the angles of every block, in
 // order, and gives them back, also where it has no head of the block. A pair of
 // neighbours is taken as one word of 64 bits: the accumulator goes through shared
-// memory, so that each element of a pair comes with the pair's angle.
+// memory, so that each element of a pair comes with the pair's angle. With ROTATE_INPUTS
+// q, k and v are rotated here, where they lie, as fwd.mlir does it.
 //
 // There is no shared memory but the ring. What an operand no longer needs takes what
 // comes next, in the same slot:
@@ -61,7 +62,7 @@
 !sums_buffer = !tlx.memdesc<[64, HEAD_DIM], f32>
 !sum_pairs = !tlx.memdesc<[64, HEAD_DIM floordiv 2], i64>
 !sum_part = !tlx.memdesc<[32, HEAD_DIM floordiv 2], i64, of = [64, HEAD_DIM floordiv 2]>
-!pairs_buffer = !tlx.memdesc<[64, HEAD_DIM floordiv 2], i32>
+!words_buffer = !tlx.memdesc<[64, HEAD_DIM floordiv 2], i32>
 !pairs_part = !tlx.memdesc<[32, HEAD_DIM floordiv 2], i32, of = [64, HEAD_DIM floordiv 2]>
 
 !scores = tensor<64x64xf32, #tlx.dims<[64, 64], ELEMENT>>
@@ -73,6 +74,10 @@
 !half_i16 = tensor<32x?xi16, #tlx.dims<[32, HEAD_DIM floordiv 2], ELEMENT>>
 !half_16 = tensor<32x?xbf16, #tlx.dims<[32, HEAD_DIM floordiv 2], ELEMENT>>
 !half = tensor<32x?xf32, #tlx.dims<[32, HEAD_DIM floordiv 2], ELEMENT>>
+!words = tensor<64x?xi32, #tlx.dims<[64, HEAD_DIM floordiv 2], ELEMENT>>
+!words_16 = tensor<64x?xi16, #tlx.dims<[64, HEAD_DIM floordiv 2], ELEMENT>>
+!elements_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM floordiv 2], ELEMENT>>
+!elements = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM floordiv 2], ELEMENT>>
 !gradient_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 
 // The share of this CTA: its first item and the one after its last.
@@ -175,7 +180,7 @@ func.func private @put(%gradient: !gradient, %target: !buffer, %sums: !sums_buff
     %by_32 = tlx.splat %thirty_two : i64 -> !pairs_64
     tlx.local_store %gradient, %sums : !gradient, !sums_buffer
     %sum_pairs = tlx.local_reinterpret %sums : !sums_buffer -> !sum_pairs
-    %target_pairs = tlx.local_reinterpret %target : !buffer -> !pairs_buffer
+    %target_pairs = tlx.local_reinterpret %target : !buffer -> !words_buffer
     // Half of the rows at a time, which leaves registers for the angles.
     scf.for %row = %c0 to %c64 step %c32 : i32 {
       %sum_part = tlx.local_slice %sum_pairs[%row, %c0] : !sum_pairs -> !sum_part
@@ -207,12 +212,67 @@ func.func private @put(%gradient: !gradient, %target: !buffer, %sums: !sums_buff
       %y_word = arith.extui %y_bits : !half_i16 to !pairs_32
       %y_above = arith.shli %y_word, %by_16 : !pairs_32
       %turned = arith.ori %x_word, %y_above : !pairs_32
-      %part = tlx.local_slice %target_pairs[%row, %c0] : !pairs_buffer -> !pairs_part
+      %part = tlx.local_slice %target_pairs[%row, %c0] : !words_buffer -> !pairs_part
       tlx.local_store %turned, %part : !pairs_32, !pairs_part
     }
   } else {
     %rounded = arith.truncf %gradient : !gradient to !gradient_16
     tlx.local_store %rounded, %target : !gradient_16, !buffer
+  }
+  return
+}
+
+// Turns the pairs of some rows by their angles: fp32, rounded once.
+func.func private @turn_pairs(%pairs: !words, %sine: !elements, %cosine: !elements) -> !words {
+  %sixteen = arith.constant 16 : i32
+  %by_16 = tlx.splat %sixteen : i32 -> !words
+  %first = arith.trunci %pairs : !words to !words_16
+  %above = arith.shrui %pairs, %by_16 : !words
+  %second = arith.trunci %above : !words to !words_16
+  %first_16 = arith.bitcast %first : !words_16 to !elements_16
+  %second_16 = arith.bitcast %second : !words_16 to !elements_16
+  %x = arith.extf %first_16 : !elements_16 to !elements
+  %y = arith.extf %second_16 : !elements_16 to !elements
+  %x_cosine = arith.mulf %x, %cosine fastmath<contract> : !elements
+  %y_sine = arith.mulf %y, %sine fastmath<contract> : !elements
+  %y_cosine = arith.mulf %y, %cosine fastmath<contract> : !elements
+  %x_sine = arith.mulf %x, %sine fastmath<contract> : !elements
+  %x_turned = arith.subf %x_cosine, %y_sine fastmath<contract> : !elements
+  %y_turned = arith.addf %y_cosine, %x_sine fastmath<contract> : !elements
+  %x_16 = arith.truncf %x_turned : !elements to !elements_16
+  %y_16 = arith.truncf %y_turned : !elements to !elements_16
+  %x_bits = arith.bitcast %x_16 : !elements_16 to !words_16
+  %y_bits = arith.bitcast %y_16 : !elements_16 to !words_16
+  %x_word = arith.extui %x_bits : !words_16 to !words
+  %y_word = arith.extui %y_bits : !words_16 to !words
+  %y_above = arith.shli %y_word, %by_16 : !words
+  %turned = arith.ori %x_word, %y_above : !words
+  return %turned : !words
+}
+
+// Turns q and k, or v too, where they are. Each thread reads what it writes.
+func.func private @turn(%q: !buffer, %k: !buffer, %v: !buffer, %sines: !angles_buffer,
+                        %cosines: !angles_buffer, %turns_v: i1) {
+  %q_pairs = tlx.local_reinterpret %q : !buffer -> !words_buffer
+  %k_pairs = tlx.local_reinterpret %k : !buffer -> !words_buffer
+  %sine_16 = tlx.local_load %sines : !angles_buffer -> !elements_16
+  %cosine_16 = tlx.local_load %cosines : !angles_buffer -> !elements_16
+  %sine = arith.extf %sine_16 : !elements_16 to !elements
+  %cosine = arith.extf %cosine_16 : !elements_16 to !elements
+  %q_read = tlx.local_load %q_pairs : !words_buffer -> !words
+  %k_read = tlx.local_load %k_pairs : !words_buffer -> !words
+  %q_turned = func.call @turn_pairs(%q_read, %sine, %cosine)
+      : (!words, !elements, !elements) -> !words
+  %k_turned = func.call @turn_pairs(%k_read, %sine, %cosine)
+      : (!words, !elements, !elements) -> !words
+  tlx.local_store %q_turned, %q_pairs : !words, !words_buffer
+  tlx.local_store %k_turned, %k_pairs : !words, !words_buffer
+  scf.if %turns_v {
+    %v_pairs = tlx.local_reinterpret %v : !buffer -> !words_buffer
+    %v_read = tlx.local_load %v_pairs : !words_buffer -> !words
+    %v_turned = func.call @turn_pairs(%v_read, %sine, %cosine)
+        : (!words, !elements, !elements) -> !words
+    tlx.local_store %v_turned, %v_pairs : !words, !words_buffer
   }
   return
 }
@@ -241,6 +301,8 @@ tlx.kernel @block_attention_bwd(
   tlx.param ELEMENT = bf16 in [bf16, f16]
   // 1: q and k have been rotated, 2: v too.
   %rotary = tlx.param ROTARY = 0 from 0 to 2 : i32
+  // They are as they were before that, and are rotated here.
+  %rotate_inputs = tlx.param ROTATE_INPUTS = false : i1
 
   // How it is computed.
   tlx.param STAGES = 2 from 2 to 12 step 2 : i32
@@ -256,6 +318,7 @@ tlx.kernel @block_attention_bwd(
   %half_dim = arith.divui %head_dim, %c2 : i32
   %turns_qk = arith.cmpi ne, %rotary, %c0 : i32
   %turns_v = arith.cmpi eq, %rotary, %c2 : i32
+  %turns_inputs = arith.andi %turns_qk, %rotate_inputs : i1
   %q_smem = tlx.local_alloc : !ring
   %k_smem = tlx.local_alloc : !ring
   %v_smem = tlx.local_alloc : !ring
@@ -384,6 +447,10 @@ tlx.kernel @block_attention_bwd(
         %weights = tlx.local_slice %v_tile[%c0, %c0] : !buffer -> !weights_buffer
         %weights_t = tlx.local_trans %weights : !weights_buffer -> !weights_buffer_t
         tlx.barrier_wait %full[%slot], %phase : !slots
+        scf.if %turns_inputs {
+          func.call @turn(%q_tile, %k_tile, %v_tile, %sines, %cosines, %turns_v)
+              : (!buffer, !buffer, !buffer, !angles_buffer, !angles_buffer, i1) -> ()
+        }
 
         %s_pending = tlx.async_dot %q_tile, %k_t : !buffer, !buffer_t -> !scores
         %dp_pending = tlx.async_dot %do_tile, %v_t : !buffer, !buffer_t -> !scores

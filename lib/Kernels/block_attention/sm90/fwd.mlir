@@ -16,7 +16,17 @@
 //
 //   barrier   count          arrives                   waits      phase completes when
 //   full      1 per stage    @load (bytes of Q, K, V)  @attend    a block is there
-//   empty     1 per stage    @attend                   @load      its O is done
+//   empty     1 per stage    @attend                   @load      its O is done; with
+//                                                                 ROTARY has left
+//   angles_full   1 per stage   @load (bytes)          @attend    a block's angles are
+//                                                                 there
+//   angles_empty  REPLICAS      @attend                @load      all heads are done
+//                                                                 with them
+//
+// With ROTARY the replica that owns a block first rotates q and k (1), or v too (2),
+// where they lie, in fp32 and rounded once; the heads of a block share its angles, as
+// bwd.mlir describes. A pair of neighbours is one word of 32 bits. O then takes the
+// place of Q, to make room for the angles.
 //
 // The ring's depth is a multiple of the replicas, so that a slot is always read by
 // the same one: a replica that skipped phases of a barrier could not tell them
@@ -33,24 +43,31 @@
 // the way in, whatever lies there, and dropped on the way out. A block begins inside
 // of its sequence, as a load has to.
 //
-//   shared memory, D 128, 4 stages, 2 replicas: Q, K, V 192 K, O 32 K
-//   registers of @attend: S 32, P 16, O 64 of 232
+//   shared memory, D 128, 4 stages, 2 replicas: Q, K, V 192 K, O 32 K; with ROTARY
+//   angles 32 K instead of O
+//   registers of @attend: S 32, P 16, O 64 of 232; or q and k 64, angles 32, rotated 64
 
-!q_tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
-!kv_tensor = !tlx.tensormap<[BLOCK_N, 1, HEAD_DIM], ELEMENT, ragged>
-!q_buffers = !tlx.memdesc<[STAGES, 64, HEAD_DIM], ELEMENT>
-!kv_buffers = !tlx.memdesc<[STAGES, BLOCK_N, HEAD_DIM], ELEMENT>
+!tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
+!ring = !tlx.memdesc<[STAGES, 64, HEAD_DIM], ELEMENT>
 !o_buffers = !tlx.memdesc<[REPLICAS, 64, HEAD_DIM], ELEMENT>
-!q_buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
-!kv_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM], ELEMENT>
-!kt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_N], ELEMENT, transposed>
+!buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
+!buffer_t = !tlx.memdesc<[HEAD_DIM, 64], ELEMENT, transposed>
 !slots = !tlx.mbarrier<[STAGES]>
+!angles_tensor = !tlx.tensormap<[64, HEAD_DIM floordiv 2], ELEMENT, ragged>
+!angles_ring = !tlx.memdesc<[ANGLE_STAGES, 64, HEAD_DIM floordiv 2], ELEMENT>
+!angles_buffer = !tlx.memdesc<[64, HEAD_DIM floordiv 2], ELEMENT>
+!angle_slots = !tlx.mbarrier<[ANGLE_STAGES]>
+!words_buffer = !tlx.memdesc<[64, HEAD_DIM floordiv 2], i32>
 
-!scores = tensor<64x?xf32, #tlx.dims<[64, BLOCK_N], ELEMENT>>
-!seen = tensor<64x?xi1, #tlx.dims<[64, BLOCK_N], ELEMENT>>
+!scores = tensor<64x64xf32, #tlx.dims<[64, 64], ELEMENT>>
+!seen = tensor<64x64xi1, #tlx.dims<[64, 64], ELEMENT>>
+!weights = tensor<64x64xbf16, #tlx.dims<[64, 64], ELEMENT>>
 !output = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
-!weights = tensor<64x?xbf16, #tlx.dims<[64, BLOCK_N], ELEMENT>>
 !output_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+!words = tensor<64x?xi32, #tlx.dims<[64, HEAD_DIM floordiv 2], ELEMENT>>
+!words_16 = tensor<64x?xi16, #tlx.dims<[64, HEAD_DIM floordiv 2], ELEMENT>>
+!elements_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM floordiv 2], ELEMENT>>
+!elements = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM floordiv 2], ELEMENT>>
 
 // The share of this CTA: its first item and the one after its last.
 func.func private @get_share(%num_items: i32) -> (i32, i32) {
@@ -139,31 +156,126 @@ func.func private @begin_at(%item: i32, %heads: i32, %block_starts: !tlx.ptr<i32
   return %sequence, %start#0, %start#1, %end#0, %end#1 : i32, i32, i32, i32, i32
 }
 
+// Turns the pairs of some rows by their angles: fp32, rounded once.
+func.func private @turn_pairs(%pairs: !words, %sine: !elements, %cosine: !elements) -> !words {
+  %sixteen = arith.constant 16 : i32
+  %by_16 = tlx.splat %sixteen : i32 -> !words
+  %first = arith.trunci %pairs : !words to !words_16
+  %above = arith.shrui %pairs, %by_16 : !words
+  %second = arith.trunci %above : !words to !words_16
+  %first_16 = arith.bitcast %first : !words_16 to !elements_16
+  %second_16 = arith.bitcast %second : !words_16 to !elements_16
+  %x = arith.extf %first_16 : !elements_16 to !elements
+  %y = arith.extf %second_16 : !elements_16 to !elements
+  %x_cosine = arith.mulf %x, %cosine fastmath<contract> : !elements
+  %y_sine = arith.mulf %y, %sine fastmath<contract> : !elements
+  %y_cosine = arith.mulf %y, %cosine fastmath<contract> : !elements
+  %x_sine = arith.mulf %x, %sine fastmath<contract> : !elements
+  %x_turned = arith.subf %x_cosine, %y_sine fastmath<contract> : !elements
+  %y_turned = arith.addf %y_cosine, %x_sine fastmath<contract> : !elements
+  %x_16 = arith.truncf %x_turned : !elements to !elements_16
+  %y_16 = arith.truncf %y_turned : !elements to !elements_16
+  %x_bits = arith.bitcast %x_16 : !elements_16 to !words_16
+  %y_bits = arith.bitcast %y_16 : !elements_16 to !words_16
+  %x_word = arith.extui %x_bits : !words_16 to !words
+  %y_word = arith.extui %y_bits : !words_16 to !words
+  %y_above = arith.shli %y_word, %by_16 : !words
+  %turned = arith.ori %x_word, %y_above : !words
+  return %turned : !words
+}
+
+// Turns q and k, or v too, where they are. Each thread reads what it writes.
+func.func private @turn(%q: !buffer, %k: !buffer, %v: !buffer, %sines: !angles_buffer,
+                        %cosines: !angles_buffer, %turns_v: i1) {
+  %q_pairs = tlx.local_reinterpret %q : !buffer -> !words_buffer
+  %k_pairs = tlx.local_reinterpret %k : !buffer -> !words_buffer
+  %sine_16 = tlx.local_load %sines : !angles_buffer -> !elements_16
+  %cosine_16 = tlx.local_load %cosines : !angles_buffer -> !elements_16
+  %sine = arith.extf %sine_16 : !elements_16 to !elements
+  %cosine = arith.extf %cosine_16 : !elements_16 to !elements
+  %q_read = tlx.local_load %q_pairs : !words_buffer -> !words
+  %k_read = tlx.local_load %k_pairs : !words_buffer -> !words
+  %q_turned = func.call @turn_pairs(%q_read, %sine, %cosine)
+      : (!words, !elements, !elements) -> !words
+  %k_turned = func.call @turn_pairs(%k_read, %sine, %cosine)
+      : (!words, !elements, !elements) -> !words
+  tlx.local_store %q_turned, %q_pairs : !words, !words_buffer
+  tlx.local_store %k_turned, %k_pairs : !words, !words_buffer
+  scf.if %turns_v {
+    %v_pairs = tlx.local_reinterpret %v : !buffer -> !words_buffer
+    %v_read = tlx.local_load %v_pairs : !words_buffer -> !words
+    %v_turned = func.call @turn_pairs(%v_read, %sine, %cosine)
+        : (!words, !elements, !elements) -> !words
+    tlx.local_store %v_turned, %v_pairs : !words, !words_buffer
+  }
+  return
+}
+
+// On from the angles of one block to those of another: gives back each one's, and
+// waits for the next one's.
+func.func private @pass_angles(%from: i32, %to: i32, %full: !angle_slots,
+                               %empty: !angle_slots) {
+  %c1 = arith.constant 1 : i32
+  scf.for %number = %from to %to step %c1 : i32 {
+    %next = arith.addi %number, %c1 : i32
+    %done, %done_phase = tlx.ring %number stages(ANGLE_STAGES) : i32
+    %new, %new_phase = tlx.ring %next stages(ANGLE_STAGES) : i32
+    tlx.barrier_arrive %empty[%done] : !angle_slots
+    tlx.barrier_wait %full[%new], %new_phase : !angle_slots
+  }
+  return
+}
+
 tlx.kernel @block_attention_fwd(
-    %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !q_tensor, %block_starts: !tlx.ptr<i32>,
-    %num_sequences: i32, %num_items: i32, %heads: i32, %scale_log2: f32) {
+    %q: !tensor, %k: !tensor, %v: !tensor, %o: !tensor, %sincos: !angles_tensor,
+    %block_starts: !tlx.ptr<i32>, %num_sequences: i32, %num_items: i32, %heads: i32,
+    %scale_log2: f32) {
   // What is computed.
-  tlx.param HEAD_DIM = 128 in [64, 128] : i32
+  %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
-  // The rows of a block, by definition; tiles of ELEMENT need a name for it.
-  tlx.param BLOCK_N = 64 in [64] : i32
+  // 1: q and k are rotated, 2: v too.
+  %rotary = tlx.param ROTARY = 0 from 0 to 2 : i32
 
   // How it is computed.
   tlx.param STAGES = 4 from 2 to 16 step 2 : i32
+  tlx.param ANGLE_STAGES = 2 from 1 to 8 : i32
   %replicas = tlx.param REPLICAS = 2 from 1 to 2 : i32
   tlx.param LOAD_REGISTERS = 40 from 24 to 256 step 8 : i32
   tlx.param ATTEND_REGISTERS = 232 from 24 to 256 step 8 : i32
 
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
   %c64 = arith.constant 64 : i32
-  %q_smem = tlx.local_alloc : !q_buffers
-  %k_smem = tlx.local_alloc : !kv_buffers
-  %v_smem = tlx.local_alloc : !kv_buffers
-  %o_smem = tlx.local_alloc : !o_buffers
+  %half_dim = arith.divui %head_dim, %c2 : i32
+  %turns_qk = arith.cmpi ne, %rotary, %c0 : i32
+  %turns_v = arith.cmpi eq, %rotary, %c2 : i32
+  %q_smem = tlx.local_alloc : !ring
+  %k_smem = tlx.local_alloc : !ring
+  %v_smem = tlx.local_alloc : !ring
   %full = tlx.alloc_barriers arrivals(1) : !slots
   %empty = tlx.alloc_barriers arrivals(1) : !slots
+  // What has no use takes no memory of its own.
+  %o_smem, %sines_smem, %cosines_smem = scf.if %turns_qk
+      -> (!o_buffers, !angles_ring, !angles_ring) {
+    %unused = tlx.local_alloc alias(%q_smem) : !o_buffers, !ring
+    %sines = tlx.local_alloc : !angles_ring
+    %cosines = tlx.local_alloc : !angles_ring
+    scf.yield %unused, %sines, %cosines : !o_buffers, !angles_ring, !angles_ring
+  } else {
+    %apart = tlx.local_alloc : !o_buffers
+    %unused = tlx.local_alloc alias(%q_smem) : !angles_ring, !ring
+    scf.yield %apart, %unused, %unused : !o_buffers, !angles_ring, !angles_ring
+  }
+  %angles_full = tlx.alloc_barriers arrivals(1) : !angle_slots
+  %angles_empty = tlx.alloc_barriers arrivals(REPLICAS) : !angle_slots
   %first_item, %end_item = func.call @get_share(%num_items) : (i32) -> (i32, i32)
+
+  // The blocks of this CTA count from here.
+  %first_block = arith.divui %first_item, %heads : i32
+  %last_item = arith.subi %end_item, %c1 : i32
+  %last_block = arith.divui %last_item, %heads : i32
+  %last_number = arith.subi %last_block, %first_block : i32
 
   tlx.async_tasks {
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
@@ -180,27 +292,51 @@ tlx.kernel @block_attention_fwd(
         %row = arith.muli %block_in_sequence, %c64 : i32
         %length = arith.subi %at#4, %at#2 : i32
 
+        scf.if %turns_qk {
+          %is_first_head = arith.cmpi eq, %head, %c0 : i32
+          %is_first_item = arith.cmpi eq, %item, %first_item : i32
+          %begins_block = arith.ori %is_first_head, %is_first_item : i1
+          scf.if %begins_block {
+            %number = arith.subi %block, %first_block : i32
+            %angle_slot, %angle_phase = tlx.ring %number stages(ANGLE_STAGES) : i32
+            %sines = tlx.local_view %sines_smem[%angle_slot]
+                : !angles_ring -> !angles_buffer
+            %cosines = tlx.local_view %cosines_smem[%angle_slot]
+                : !angles_ring -> !angles_buffer
+            tlx.barrier_wait %angles_empty[%angle_slot], %angle_phase producer
+                : !angle_slots
+            tlx.barrier_expect_bytes %angles_full[%angle_slot], %sines, %cosines
+                : !angle_slots, !angles_buffer, !angles_buffer
+            tlx.async_descriptor_load %sincos[%row, %c0] segment(%at#2, %length),
+                %sines signal %angles_full[%angle_slot]
+                : !angles_tensor, !angles_buffer, !angle_slots
+            tlx.async_descriptor_load %sincos[%row, %half_dim] segment(%at#2, %length),
+                %cosines signal %angles_full[%angle_slot]
+                : !angles_tensor, !angles_buffer, !angle_slots
+          }
+        }
+
         %count = arith.subi %item, %first_item : i32
         %slot, %phase = tlx.ring %count stages(STAGES) : i32
-        %q_tile = tlx.local_view %q_smem[%slot] : !q_buffers -> !q_buffer
-        %k_tile = tlx.local_view %k_smem[%slot] : !kv_buffers -> !kv_buffer
-        %v_tile = tlx.local_view %v_smem[%slot] : !kv_buffers -> !kv_buffer
+        %q_tile = tlx.local_view %q_smem[%slot] : !ring -> !buffer
+        %k_tile = tlx.local_view %k_smem[%slot] : !ring -> !buffer
+        %v_tile = tlx.local_view %v_smem[%slot] : !ring -> !buffer
         tlx.barrier_wait %empty[%slot], %phase producer : !slots
         tlx.barrier_expect_bytes %full[%slot], %q_tile, %k_tile, %v_tile
-            : !slots, !q_buffer, !kv_buffer, !kv_buffer
+            : !slots, !buffer, !buffer, !buffer
         tlx.async_descriptor_load %q[%row, %head, %c0] segment(%at#2, %length),
-            %q_tile signal %full[%slot] : !q_tensor, !q_buffer, !slots
+            %q_tile signal %full[%slot] : !tensor, !buffer, !slots
         tlx.async_descriptor_load %k[%row, %head, %c0] segment(%at#2, %length),
-            %k_tile signal %full[%slot] : !kv_tensor, !kv_buffer, !slots
+            %k_tile signal %full[%slot] : !tensor, !buffer, !slots
         tlx.async_descriptor_load %v[%row, %head, %c0] segment(%at#2, %length),
-            %v_tile signal %full[%slot] : !kv_tensor, !kv_buffer, !slots
+            %v_tile signal %full[%slot] : !tensor, !buffer, !slots
         scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
       }
     }
 
     tlx.async_task @attend warps(4) registers(ATTEND_REGISTERS) replicate(REPLICAS) {
       %replica = tlx.async_task_replica_id : i32
-      %o_tile = tlx.local_view %o_smem[%replica] : !o_buffers -> !q_buffer
+      %o_tile = tlx.local_view %o_smem[%replica] : !o_buffers -> !buffer
       %minus_infinity = arith.constant 0xFF800000 : f32
       %one = arith.constant 1.0 : f32
       %scale_row = tlx.splat %scale_log2 : f32 -> tensor<64xf32>
@@ -211,9 +347,13 @@ tlx.kernel @block_attention_fwd(
       %own_first = arith.addi %first_item, %replica : i32
       %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
           : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
-      %last:5 = scf.for %item = %own_first to %end_item step %replicas
+      scf.if %turns_qk {
+        tlx.barrier_wait %angles_full[%c0], %c0 : !angle_slots
+      }
+      %last:6 = scf.for %item = %own_first to %end_item step %replicas
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
-                    %re = %begin#4) -> (i32, i32, i32, i32, i32) : i32 {
+                    %re = %begin#4, %angles_at = %c0)
+          -> (i32, i32, i32, i32, i32, i32) : i32 {
         %block = arith.divui %item, %heads : i32
         %head = arith.remui %item, %heads : i32
         %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
@@ -225,13 +365,27 @@ tlx.kernel @block_attention_fwd(
 
         %count = arith.subi %item, %first_item : i32
         %slot, %phase = tlx.ring %count stages(STAGES) : i32
-        %q_tile = tlx.local_view %q_smem[%slot] : !q_buffers -> !q_buffer
-        %k_tile = tlx.local_view %k_smem[%slot] : !kv_buffers -> !kv_buffer
-        %k_t = tlx.local_trans %k_tile : !kv_buffer -> !kt_buffer
-        %v_tile = tlx.local_view %v_smem[%slot] : !kv_buffers -> !kv_buffer
+        %q_tile = tlx.local_view %q_smem[%slot] : !ring -> !buffer
+        %k_tile = tlx.local_view %k_smem[%slot] : !ring -> !buffer
+        %k_t = tlx.local_trans %k_tile : !buffer -> !buffer_t
+        %v_tile = tlx.local_view %v_smem[%slot] : !ring -> !buffer
+        %number = arith.subi %block, %first_block : i32
+        scf.if %turns_qk {
+          func.call @pass_angles(%angles_at, %number, %angles_full, %angles_empty)
+              : (i32, i32, !angle_slots, !angle_slots) -> ()
+        }
         tlx.barrier_wait %full[%slot], %phase : !slots
+        scf.if %turns_qk {
+          %angle_slot, %angle_phase = tlx.ring %number stages(ANGLE_STAGES) : i32
+          %sines = tlx.local_view %sines_smem[%angle_slot]
+              : !angles_ring -> !angles_buffer
+          %cosines = tlx.local_view %cosines_smem[%angle_slot]
+              : !angles_ring -> !angles_buffer
+          func.call @turn(%q_tile, %k_tile, %v_tile, %sines, %cosines, %turns_v)
+              : (!buffer, !buffer, !buffer, !angles_buffer, !angles_buffer, i1) -> ()
+        }
 
-        %s_pending = tlx.async_dot %q_tile, %k_t : !q_buffer, !kt_buffer -> !scores
+        %s_pending = tlx.async_dot %q_tile, %k_t : !buffer, !buffer_t -> !scores
         %s_all = tlx.async_dot_wait %s_pending pending(0) : !scores
 
         // Keys past the end are zero and would have a score. Every row sees the
@@ -248,25 +402,44 @@ tlx.kernel @block_attention_fwd(
         %p = math.exp2 %shifted fastmath<afn> : !scores
         %p_16 = arith.truncf %p : !scores to !weights
 
-        %o_pending = tlx.async_dot %p_16, %v_tile : !weights, !kv_buffer -> !output
+        %o_pending = tlx.async_dot %p_16, %v_tile : !weights, !buffer -> !output
         %sum = tlx.reduce add %p dim 1 : !scores -> tensor<64xf32>
         %inverse = arith.divf %ones, %sum fastmath<arcp,afn> : tensor<64xf32>
         %o_sum = tlx.async_dot_wait %o_pending pending(0) : !output
-        tlx.barrier_arrive %empty[%slot] : !slots
+        scf.if %turns_qk {
+        } else {
+          tlx.barrier_arrive %empty[%slot] : !slots
+        }
 
         %inverse_c = tlx.expand_dims %inverse dim 1 : tensor<64xf32> -> tensor<64x1xf32>
         %inverse_b = tlx.broadcast %inverse_c : tensor<64x1xf32> -> !output
         %o_scaled = arith.mulf %o_sum, %inverse_b : !output
         %o_16 = arith.truncf %o_scaled : !output to !output_16
-        // The copy of this replica's block before has to have left the buffer.
-        tlx.async_descriptor_store_wait pending(0)
-        tlx.local_store %o_16, %o_tile : !output_16, !q_buffer
-        tlx.async_descriptor_store %o[%row, %head, %c0] segment(%at#2, %length),
-            %o_tile : !q_tensor, !q_buffer
-        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
+        scf.if %turns_qk {
+          // O takes the place of Q: the slot is free when the copy has read it.
+          tlx.local_store %o_16, %q_tile : !output_16, !buffer
+          tlx.async_descriptor_store %o[%row, %head, %c0] segment(%at#2, %length),
+              %q_tile : !tensor, !buffer
+          tlx.async_descriptor_store_wait pending(0)
+          tlx.barrier_arrive %empty[%slot] : !slots
+        } else {
+          // The copy of this replica's block before has to have left the buffer.
+          tlx.async_descriptor_store_wait pending(0)
+          tlx.local_store %o_16, %o_tile : !output_16, !buffer
+          tlx.async_descriptor_store %o[%row, %head, %c0] segment(%at#2, %length),
+              %o_tile : !tensor, !buffer
+        }
+        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %number
+            : i32, i32, i32, i32, i32, i32
       }
-      // Shared memory has to outlive the last copy out of it.
-      tlx.async_descriptor_store_wait pending(0)
+      scf.if %turns_qk {
+        // Blocks that are left are the other replicas'. Nobody waits for the last one.
+        func.call @pass_angles(%last#5, %last_number, %angles_full, %angles_empty)
+            : (i32, i32, !angle_slots, !angle_slots) -> ()
+      } else {
+        // Shared memory has to outlive the last copy out of it.
+        tlx.async_descriptor_store_wait pending(0)
+      }
     }
   }
 }

@@ -69,6 +69,7 @@ LogicalResult sim::buildTensorView(tlx::LocalViewOp op,
   }
   Slot source = builder.getSlot(op.getSource());
   Slot index = builder.getSlot(op.getIndex());
+  builder.noteDependence(op, op.getIndex());
   Slot view = builder.getSlot(op.getView());
   builder.append(op, [=, size = *columns](Machine &machine, Task &task) {
     int64_t number = task[index].integer;
@@ -93,6 +94,9 @@ LogicalResult sim::buildTensorSlice(tlx::LocalSliceOp op,
   Slot source = builder.getSlot(op.getSource());
   Slot view = builder.getSlot(op.getView());
   std::vector<Slot> offsets = builder.getSlots(op.getOffsets());
+  for (mlir::Value offset : op.getOffsets()) {
+    builder.noteDependence(op, offset);
+  }
   int64_t last = from->columns - to->columns;
   int64_t bytes = getBytes(from->kind);
   builder.append(op, [=](Machine &machine, Task &task) {

@@ -14,6 +14,8 @@
 
 #include "jfa/Target/PTX/Arch.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 using namespace mlir::jfa;
 
@@ -76,7 +78,20 @@ DriverOptions::translateSpecializations(CompileOptions &options) const {
 std::string DriverOptions::translateStage(CompileOptions &options) const {
   bool several = options.specializations.size() > 1;
   options.stage = several ? EmitStage::Bundle : EmitStage::Cubin;
-  if (emit.getNumOccurrences()) {
+  if (emulate) {
+    if (several) {
+      return "--emulate: expected one kernel, but there are " +
+             std::to_string(options.specializations.size()) + " to compile";
+    }
+    if (emit.getNumOccurrences() && emit != "ptx") {
+      return "--emit: expected ptx with --emulate, which executes that, but "
+             "got "
+             "'" +
+             emit + "'";
+    }
+    options.stage = EmitStage::PTX;
+    options.describesPTX = true;
+  } else if (emit.getNumOccurrences()) {
     std::optional<EmitStage> stage = parseEmitStage(emit);
     if (!stage) {
       return "--emit: expected one of " + listEmitStages() + ", but got '" +
@@ -120,14 +135,21 @@ std::string DriverOptions::translate(CompileOptions &options) const {
       return message;
     }
   }
-  if (verifyProtocol != "on" && verifyProtocol != "off") {
-    return "--verify-protocol: expected on or off, but got '" + verifyProtocol +
-           "'";
+  auto verification =
+      llvm::StringSwitch<std::optional<sim::Verification>>(verifyProtocol)
+          .Case("off", sim::Verification::Off)
+          .Case("on", sim::Verification::On)
+          .Case("strict", sim::Verification::Strict)
+          .Default(std::nullopt);
+  if (!verification) {
+    return "--verify-protocol: expected on, strict or off, but got '" +
+           verifyProtocol + "'";
   }
-  options.verifyProtocol = verifyProtocol == "on";
+  options.verifyProtocol = *verification;
   options.ptx.optLevel = optLevel;
   options.ptx.ptxVersion = ptxVersion;
-  options.ptx.lineInfo = lineInfo;
+  // What the emulator finds it names by lines of the source.
+  options.ptx.lineInfo = lineInfo || emulate;
   options.ptx.recoverFromFatalErrors = true;
   options.ptxas.lineInfo = lineInfo;
   options.ptxas.timeoutSeconds = ptxasTimeout;

@@ -117,17 +117,11 @@ function(jfa_compile_bundle target bundle)
   list(TRANSFORM kernels PREPEND "--specialize=")
   get_filename_component(name "${ARG_SOURCE}" NAME)
   string(REGEX REPLACE "\\.[^.]*$" ".json" manifest "${bundle}")
-  # For Blackwell the compiler may fence in a branch that values decide on, of
-  # which the verifier sees one way (docs/Simulator.md).
-  set(verification on)
-  if(ARG_ARCH MATCHES "^sm_90")
-    set(verification strict)
-  endif()
   add_custom_command(
     OUTPUT "${bundle}"
     BYPRODUCTS "${manifest}"
     COMMAND jfa-opt "${ARG_SOURCE}" --arch=${ARG_ARCH} ${kernels}
-      --verify-protocol=${verification} --emit=bundle "--ptxas=${JFA_PTXAS}" -o "${bundle}"
+      --verify-protocol=strict --emit=bundle "--ptxas=${JFA_PTXAS}" -o "${bundle}"
     DEPENDS jfa-opt "${ARG_SOURCE}" "${JFA_PTXAS}"
     COMMENT "Compiling ${count} specialisations of ${name} for ${ARG_ARCH}"
     VERBATIM)

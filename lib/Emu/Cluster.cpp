@@ -48,6 +48,10 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
   bool isRelaxed = i.flags;
   if (!isRelaxed) {
     machine.clusterCurrent.join(warp.know());
+  } else if (warp.fencedInitialised) {
+    // PTX ISA 9.7.13.4: what a fence.mbarrier_init precedes needs no other.
+    machine.clusterCurrent.advanceOwn(
+        machine.getInitEpoch(warp, warp.fencedInitialised));
   }
   warp.tick();
   warp.clusterArrived = warp.clusterHasToWait = true;

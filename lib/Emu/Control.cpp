@@ -164,10 +164,22 @@ void mlir::jfa::emu::registerControl(OpcodeTable &table) {
   table.add("fence",
             ".proxy.async{.global|.shared::cta|.shared::cluster|.shared}", "",
             runProxyFence, true);
-  table.add("fence", ".mbarrier_init.release.cluster", "", runNothing);
+  table.add("fence", ".mbarrier_init.release.cluster", "",
+            [](Warp &warp, const Instruction &, uint32_t) {
+              warp.fencedInitialised = warp.initialised;
+            });
   table.add("fence",
             "{.sc|.acq_rel|.acquire|.release}(.cta|.cluster|.gpu|.sys)", "",
             runNothing);
+  // Those that order only the shared memory of a cluster.
+  for (const char *direction :
+       {".acquire.sync_restrict::shared::cluster.cluster",
+        ".release.sync_restrict::shared::cta.cluster"}) {
+    table.add("fence", direction, "", runNothing);
+    std::string proxy = std::string(".proxy.async::generic") + direction;
+    table.add("fence", proxy.c_str(), "", runProxyFence, true);
+  }
+  table.add("fence", ".proxy.alias", "", runNothing);
   table.add("membar", "(.cta|.gl|.sys)", "", runNothing);
   for (bool isIncrease : {false, true}) {
     table.add("setmaxnreg",

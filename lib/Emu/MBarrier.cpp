@@ -18,7 +18,7 @@ static constexpr int64_t kMaxCount = (1 << 20) - 1;
 
 /// Beside the state space.
 static constexpr uint64_t kDrop = 4, kExpect = 8, kParity = 16, kTest = 32,
-                          kNegative = 64;
+                          kNegative = 64, kRelaxed = 128, kNoComplete = 256;
 
 static uint64_t getBarrierAddress(Warp &warp, const Instruction &i,
                                   const Argument &argument, unsigned lane) {
@@ -42,11 +42,12 @@ static void runInit(Warp &warp, const Instruction &i, uint32_t lanes) {
                                      std::to_string(count));
       return;
     }
+    Epoch epoch = warp.machine.getInitEpoch(warp, ++warp.initialised);
+    warp.knowledge.advanceOwn(epoch);
     auto &barriers = warp.machine.ctas[place.rank]->barriers;
-    auto [it, isNew] =
-        barriers.emplace(uint32_t(place.offset),
-                         LiveBarrier(warp.getLine(), uint32_t(place.offset),
-                                     count, {warp.index, warp.time}));
+    auto [it, isNew] = barriers.emplace(
+        uint32_t(place.offset),
+        LiveBarrier(warp.getLine(), uint32_t(place.offset), count, epoch));
     it->second.rank = place.rank;
     if (!isNew) {
       warp.fault(Fault::Illegal, "initialises the mbarrier at " +
@@ -114,6 +115,16 @@ void emu::arriveOnce(Machine &machine, const AsyncWork &work, uint64_t generic,
   }
 }
 
+/// What an arrival releases: without order nothing, though it has happened.
+static Knowledge getReleased(Warp &warp, const Instruction &i) {
+  if (!(i.flags & kRelaxed)) {
+    return warp.know();
+  }
+  Knowledge released;
+  released.preceded = warp.know().preceded;
+  return released;
+}
+
 /// With kExpect, operand 2 counts bytes and not arrivals.
 static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
   bool expects = i.flags & kExpect;
@@ -130,11 +141,17 @@ static void runArrive(Warp &warp, const Instruction &i, uint32_t lanes) {
       warp.fault(Fault::Illegal, describeExcess(count, generic, *barrier));
       return;
     }
+    if ((i.flags & kNoComplete) && count == barrier->pending &&
+        barrier->bytes == 0) {
+      warp.fault(Fault::Illegal, "completes a phase of the mbarrier at " +
+                                     toHex(generic) +
+                                     " with .noComplete, which must not");
+    }
     warp.set(i[0], lane, makeToken(*barrier));
     checkSeen(warp.machine, *barrier, warp.know(), warp.index, warp.getLine());
     warp.machine.reach(warp, barrier->rank, {warp.index, warp.time});
     barrier->expected -= i.flags & kDrop ? count : 0;
-    bool isComplete = barrier->arrive(warp.know(), bytes,
+    bool isComplete = barrier->arrive(getReleased(warp, i), bytes,
                                       {warp.getLine(), warp.index}, count);
     warp.tick();
     if (isComplete) {
@@ -155,8 +172,12 @@ static void runExpect(Warp &warp, const Instruction &i, uint32_t lanes) {
   });
 }
 
-static void acquire(Warp &warp, LiveBarrier &barrier) {
-  warp.knowledge.join(barrier.getCompleted());
+static void acquire(Warp &warp, LiveBarrier &barrier, bool isRelaxed) {
+  if (isRelaxed) {
+    warp.knowledge.preceded.join(barrier.getCompleted().preceded);
+  } else {
+    warp.knowledge.join(barrier.getCompleted());
+  }
   bool isKnown = llvm::any_of(barrier.observers, [&](const auto &observer) {
     return observer.task == warp.index;
   });
@@ -194,7 +215,7 @@ static void runWait(Warp &warp, const Instruction &i, uint32_t lanes) {
       refusedParity = parity;
       ++numRefused;
     } else if (barrier) {
-      acquire(warp, *barrier);
+      acquire(warp, *barrier, i.flags & kRelaxed);
     }
   });
   bool all = numRefused == unsigned(__builtin_popcount(lanes));
@@ -219,7 +240,8 @@ static void addBarrierForm(OpcodeTable &table, const std::string &pattern,
   table.add("mbarrier",
             {pattern, operands,
              [=](const Match &match, Instruction &i, std::string &) {
-               i.flags = getSpace(match) | flags;
+               i.flags = getSpace(match) | flags |
+                         (match.has(".relaxed") ? kRelaxed : 0);
                return run;
              },
              true});
@@ -234,7 +256,11 @@ void mlir::jfa::emu::registerMBarrier(OpcodeTable &table) {
   addBarrierForm(table, ".inval" + own, "m", runInval, 0);
   addBarrierForm(table, ".arrive" + release + any, "d64 m s32?", runArrive, 0);
   addBarrierForm(table, ".arrive.noComplete" + release + own, "d64 m s32",
-                 runArrive, 0);
+                 runArrive, kNoComplete);
+  addBarrierForm(table, ".arrive_drop.noComplete" + release + own, "d64 m s32",
+                 runArrive, kDrop | kNoComplete);
+  addBarrierForm(table, ".arrive_drop.expect_tx" + release + any, "d64 m s32",
+                 runArrive, kDrop | kExpect);
   addBarrierForm(table, ".arrive_drop" + release + any, "d64 m s32?", runArrive,
                  kDrop);
   addBarrierForm(table, ".arrive.expect_tx" + release + any, "d64 m s32",

@@ -26,13 +26,14 @@ std::string emu::toHex(uint64_t value) {
 // Warp w of W is agent w; its products, which complete in order, are agent
 // W + w; its stores are agents 2 W + w where they read and 3 W + w where they
 // write. Its loads from tensor memory are agents 4 W + w for accesses to that
-// and 6 W + w for itself, its stores there 5 W + w and 7 W + w. Each copy into
-// shared memory is an agent of its own, from 8 W on, which a later one may be
-// again if it starts after the end of the former is known; so is each queue of
-// the tensor cores, for good.
+// and 6 W + w for itself, its stores there 5 W + w and 7 W + w. What it does to
+// initialise mbarriers is agent 8 W + w. Each copy into shared memory is an
+// agent of its own, from 9 W on, which a later one may be again if it starts
+// after the end of the former is known; so is each queue of the tensor cores,
+// for good.
 
 Epoch Machine::makeCopyEpoch(const AsyncWorkRef &work) {
-  uint32_t first = 8 * getNumWarps();
+  uint32_t first = 9 * getNumWarps();
   for (size_t i = 0; i < copies.size(); ++i) {
     Epoch epoch = copies[i]->epoch;
     if (!copies[i]->keepsAgent && work->knowledge.happened.covers(epoch)) {
@@ -45,7 +46,7 @@ Epoch Machine::makeCopyEpoch(const AsyncWorkRef &work) {
 }
 
 Epoch Machine::continueChain(const AsyncWorkRef &work, Epoch last) {
-  uint32_t first = 8 * getNumWarps();
+  uint32_t first = 9 * getNumWarps();
   work->keepsAgent = true;
   if (last.time == 0) {
     copies.push_back(work);

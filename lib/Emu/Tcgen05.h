@@ -12,6 +12,9 @@
 
 namespace mlir::jfa::emu {
 
+/// In Warp::inFlight: a register that a load from tensor memory writes.
+constexpr uint8_t kTensorFlight = 4;
+
 /// In flags: whether an instruction works for a pair of CTAs.
 constexpr uint64_t kPair = 1;
 

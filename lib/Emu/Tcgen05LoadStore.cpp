@@ -152,7 +152,7 @@ static void runLoad(Warp &warp, const Instruction &i, uint32_t lanes) {
       false);
   for (const Argument &part : getParts(i[0])) {
     if (part.isRegister()) {
-      warp.inFlight[part.reg] |= 1;
+      warp.inFlight[part.reg] = kTensorFlight;
       warp.tensorRegisters.push_back(part.reg);
     }
   }

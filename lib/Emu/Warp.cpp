@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "jfa/Emu/Machine.h"
+#include "Tcgen05.h"
 
 using namespace mlir::jfa;
 using namespace mlir::jfa::emu;
@@ -195,6 +195,31 @@ void Warp::checkRegisters(const Instruction &instruction) {
   }
 }
 
+/// A read of what tcgen05.ld writes waits for it, without any other order (PTX
+/// ISA 9.7.16.6.4.5). Whether it has to.
+static bool awaitTensorLoads(Warp &warp, const Instruction &instruction) {
+  bool isNeeded = llvm::any_of(instruction.reads, [&](uint32_t reg) {
+    return warp.inFlight[reg] == kTensorFlight;
+  });
+  if (!isNeeded) {
+    return false;
+  }
+  if (AsyncWorkRef last = warp.tensorLoads.back(); !last->isDone()) {
+    Condition condition;
+    condition.isTrue = [=] { return last->isDone(); };
+    condition.describe = [] {
+      return std::string("registers that are loaded from tensor memory");
+    };
+    warp.retry(std::move(condition));
+    return true;
+  }
+  for (uint32_t reg : warp.tensorRegisters) {
+    warp.inFlight[reg] = 0;
+  }
+  warp.tensorRegisters.clear();
+  return false;
+}
+
 void Warp::execute(Fragment &fragment, const Instruction &instruction) {
   uint32_t lanes = fragment.lanes;
   line = instruction.line;
@@ -216,6 +241,9 @@ void Warp::execute(Fragment &fragment, const Instruction &instruction) {
   }
   if (!instruction.usesFlight) {
     if (anyInFlight) {
+      if (awaitTensorLoads(*this, instruction)) {
+        return;
+      }
       checkRegisters(instruction);
     }
     for (uint32_t reg : instruction.writes) {

@@ -78,6 +78,45 @@ CASES = {
   @%p1 mbarrier.init.shared.b64 [bars], 2;
   @%p1 mbarrier.arrive.shared.b64 %rd2, [bars], 2;
 """),
+    "relaxed": ("data race", """
+  @%p1 mbarrier.init.shared.b64 [bars], 1;
+  bar.sync 0;
+  @%p1 st.shared.b32 [tile], 1;
+  @%p1 mbarrier.arrive.relaxed.cta.shared.b64 _, [bars];
+""" + WAIT + """
+  ld.shared.b32 %r4, [tile];
+""", """
+  @%p1 mbarrier.init.shared.b64 [bars], 1;
+  bar.sync 0;
+  @%p1 st.shared.b32 [tile], 1;
+  @%p1 mbarrier.arrive.release.cta.shared.b64 _, [bars];
+""" + WAIT + """
+  ld.shared.b32 %r4, [tile];
+"""),
+    "relaxed-wait": ("data race", """
+  @%p1 mbarrier.init.shared.b64 [bars], 1;
+  bar.sync 0;
+  @%p1 st.shared.b32 [tile], 1;
+  @%p1 mbarrier.arrive.shared.b64 _, [bars];
+""" + WAIT.replace(".parity", ".parity.relaxed.cta") + """
+  ld.shared.b32 %r4, [tile];
+""", """
+  @%p1 mbarrier.init.shared.b64 [bars], 1;
+  bar.sync 0;
+  @%p1 st.shared.b32 [tile], 1;
+  @%p1 mbarrier.arrive.shared.b64 _, [bars];
+""" + WAIT.replace(".parity", ".parity.acquire.cta") + """
+  ld.shared.b32 %r4, [tile];
+"""),
+    "no-complete": ("illegal operation", """
+  @%p1 mbarrier.init.shared.b64 [bars], 2;
+  @%p1 mbarrier.arrive.noComplete.shared.b64 %rd2, [bars], 1;
+  @%p1 mbarrier.arrive_drop.noComplete.shared.b64 %rd2, [bars], 1;
+""", """
+  @%p1 mbarrier.init.shared.b64 [bars], 2;
+  @%p1 mbarrier.arrive.noComplete.shared.b64 %rd2, [bars], 1;
+  @%p1 mbarrier.arrive_drop.expect_tx.shared.b64 %rd2, [bars], 0;
+"""),
     "too-many-arrivals": ("illegal operation", """
   @%p1 mbarrier.init.shared.b64 [bars], 1;
   @%p1 mbarrier.arrive.shared.b64 %rd2, [bars], 2;

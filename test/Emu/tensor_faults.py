@@ -125,9 +125,11 @@ AGAIN:
     "wait-st": ("data race", wrap(STORE.split(";")[0] + ";\n" + LOAD),
                 wrap(STORE + LOAD)),
     "wait-ld": ("register in flight",
-                wrap(STORE + LOAD.split(";")[0] + ";\n  add.s32 %r8, %r8, 1;\n"
+                # A read waits for the load (PTX ISA 9.7.16.6.4.5), a write not.
+                wrap(STORE + LOAD.split(";")[0] + ";\n  mov.u32 %r8, 1;\n"
                      "  tcgen05.wait::ld.sync.aligned;\n"),
-                wrap(STORE + LOAD + "  add.s32 %r8, %r8, 1;\n")),
+                wrap(STORE + LOAD.split(";")[0] + ";\n  add.s32 %r8, %r8, 1;\n"
+                     "  tcgen05.wait::ld.sync.aligned;\n")),
     "no-wait-ld": ("not waited for", wrap(STORE + LOAD.split(";")[0] + ";\n"),
                    wrap(STORE + LOAD)),
     "no-commit": ("deadlock", wrap(MULTIPLY + WAIT + AFTER + LOAD),

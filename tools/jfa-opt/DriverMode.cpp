@@ -14,6 +14,7 @@
 
 #include "DriverMode.h"
 #include "DriverOptions.h"
+#include "Emulate.h"
 #include "Heap.h"
 
 #include "jfa/InitAll.h"
@@ -51,7 +52,8 @@ bool mlir::jfa::isDriverInvocation(int argc, char **argv) {
                                             "opt-level",
                                             "lineinfo",
                                             "allow-spills",
-                                            "allow-performance-loss"};
+                                            "allow-performance-loss",
+                                            "emulate"};
   for (int i = 1; i < argc; ++i) {
     StringRef argument = argv[i];
     if (argument == "--") {
@@ -76,9 +78,15 @@ static bool isGiven(StringRef option) {
          found->second->getNumOccurrences() > 0;
 }
 
+/// The exit code of a compilation that fails. With --emulate 1 means wrong
+/// values.
+static int getFailure() {
+  return DriverOptions::get().emulate ? int(emu::kBadUsage) : 1;
+}
+
 static int fail(const Twine &message) {
   llvm::WithColor::error(llvm::errs(), "jfa-opt") << message << "\n";
-  return 1;
+  return getFailure();
 }
 
 static LogicalResult enableRemarks(MLIRContext &context,
@@ -197,10 +205,13 @@ static bool hasPasses(MLIRContext &context, const MlirOptMainConfig &config) {
 }
 
 static LogicalResult compileAndWrite(ModuleOp source, CompileOptions &options,
-                                     const Outputs &outputs) {
-  CompileResult result;
+                                     const Outputs &outputs,
+                                     CompileResult &result) {
   if (failed(compile(source, options, result))) {
     return failure();
+  }
+  if (DriverOptions::get().emulate && outputs.path == "-") {
+    return success();
   }
   SmallVector<OutputFile> files = {{outputs.path, result.output}};
   if (!outputs.manifest.empty()) {
@@ -212,13 +223,38 @@ static LogicalResult compileAndWrite(ModuleOp source, CompileOptions &options,
   return success();
 }
 
+/// Reads the options of jfa-emu.
+static std::string parseEmulation(ArrayRef<char *> arguments, StringRef ptx,
+                                  emu::Options &options) {
+  options.tool = "jfa-opt";
+  options.file = ptx == "-" ? "<PTX>" : ptx.str();
+  std::string message = emu::parseOptions(
+      int(arguments.size()), const_cast<char **>(arguments.data()), options);
+  if (message.empty() && !options.manifest.empty()) {
+    message = "expected no '--manifest' after '--', because the compiled "
+              "kernel has one";
+  }
+  return message;
+}
+
 static int compileFile(StringRef input, StringRef output,
-                       DialectRegistry &registry) {
+                       ArrayRef<char *> emulation, DialectRegistry &registry) {
   const DriverOptions &driver = DriverOptions::get();
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   CompileOptions options;
   Outputs outputs;
+  emu::Options emulated;
   std::string message;
+  if (driver.emulate) {
+    message = parseEmulation(emulation, output, emulated);
+    if (!message.empty()) {
+      return fail(message);
+    }
+    if (emulated.help) {
+      llvm::outs() << emu::getHelp();
+      return 0;
+    }
+  }
   if (!driver.listParams) {
     message = driver.translate(options);
     if (message.empty()) {
@@ -255,9 +291,10 @@ static int compileFile(StringRef input, StringRef output,
     pm.enableVerifier(isGiven("verify-each") && config.shouldVerifyPasses());
     return applyPassManagerCLOptions(pm);
   };
+  CompileResult compiled;
   auto action = [&](ModuleOp source) -> LogicalResult {
     if (!driver.listParams) {
-      return compileAndWrite(source, options, outputs);
+      return compileAndWrite(source, options, outputs, compiled);
     }
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -267,7 +304,28 @@ static int compileFile(StringRef input, StringRef output,
   };
   LogicalResult result =
       withSource(std::move(buffer), context, config, timing, action);
-  return failed(result);
+  if (failed(result)) {
+    return getFailure();
+  }
+  return driver.emulate && !compiled.output.empty()
+             ? emu::emulate(emulated, compiled.output, compiled.manifest)
+             : 0;
+}
+
+/// With --emulate, what follows `--` is for the emulator; the tool's name goes
+/// before it.
+static SmallVector<char *> takeEmulation(int &argc, char **argv) {
+  SmallVector<char *> taken = {argv[0]};
+  auto isEmulation = [](StringRef argument) {
+    return argument == "--emulate" || argument == "-emulate";
+  };
+  char **end = std::find_if(
+      argv, argv + argc, [](StringRef argument) { return argument == "--"; });
+  if (end != argv + argc && std::any_of(argv, end, isEmulation)) {
+    taken.append(end + 1, argv + argc);
+    argc = int(end - argv);
+  }
+  return taken;
 }
 
 int mlir::jfa::runDriver(int argc, char **argv) {
@@ -280,6 +338,7 @@ int mlir::jfa::runDriver(int argc, char **argv) {
   mlir::jfa::registerAllPasses();
   registerDriverOptions();
   std::string help = registerCLIOptions("JFA compiler driver", registry);
+  SmallVector<char *> emulation = takeEmulation(argc, argv);
   auto [input, output] = parseCLIOptions(argc, argv, help);
-  return compileFile(input, output, registry);
+  return compileFile(input, output, emulation, registry);
 }

@@ -78,7 +78,20 @@ DriverOptions::translateSpecializations(CompileOptions &options) const {
 std::string DriverOptions::translateStage(CompileOptions &options) const {
   bool several = options.specializations.size() > 1;
   options.stage = several ? EmitStage::Bundle : EmitStage::Cubin;
-  if (emit.getNumOccurrences()) {
+  if (emulate) {
+    if (several) {
+      return "--emulate: expected one kernel, but there are " +
+             std::to_string(options.specializations.size()) + " to compile";
+    }
+    if (emit.getNumOccurrences() && emit != "ptx") {
+      return "--emit: expected ptx with --emulate, which executes that, but "
+             "got "
+             "'" +
+             emit + "'";
+    }
+    options.stage = EmitStage::PTX;
+    options.describesPTX = true;
+  } else if (emit.getNumOccurrences()) {
     std::optional<EmitStage> stage = parseEmitStage(emit);
     if (!stage) {
       return "--emit: expected one of " + listEmitStages() + ", but got '" +
@@ -135,7 +148,8 @@ std::string DriverOptions::translate(CompileOptions &options) const {
   options.verifyProtocol = *verification;
   options.ptx.optLevel = optLevel;
   options.ptx.ptxVersion = ptxVersion;
-  options.ptx.lineInfo = lineInfo;
+  // What the emulator finds it names by lines of the source.
+  options.ptx.lineInfo = lineInfo || emulate;
   options.ptx.recoverFromFatalErrors = true;
   options.ptxas.lineInfo = lineInfo;
   options.ptxas.timeoutSeconds = ptxasTimeout;

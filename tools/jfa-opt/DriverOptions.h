@@ -80,6 +80,11 @@ struct DriverOptions {
                      "warnings"),
       llvm::cl::cat(category)};
 
+  llvm::cl::opt<bool> emulate{
+      "emulate",
+      llvm::cl::desc("Execute the PTX on the CPU as jfa-emu does, with its "
+                     "options after '--' and its exit codes; -o keeps the PTX"),
+      llvm::cl::cat(category)};
   llvm::cl::opt<std::string> verifyProtocol{
       "verify-protocol",
       llvm::cl::desc("Whether to verify barriers, phases and accesses by "

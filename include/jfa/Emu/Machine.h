@@ -263,6 +263,9 @@ public:
   AsyncWorkRef lastStore, lastProduct;
   uint64_t clusterPhase = 0;
   bool clusterArrived = false, clusterHasToWait = false;
+  /// The last mbarrier that it has initialised, and the last of those before a
+  /// fence.mbarrier_init, which an arrival without order makes known too.
+  uint32_t initialised = 0, fencedInitialised = 0;
 
   // Tensor memory: loads and stores in flight, queues by lane, what the last
   // fence has made known to what follows, and what the next one will publish.
@@ -351,6 +354,10 @@ public:
   LiveBarrier *findBarrier(uint64_t generic, uint32_t line,
                            const Knowledge &knowledge);
   void completed(sim::MBarrier &barrier, uint32_t line);
+  /// The moment at which a warp has initialised its mbarrier number `count`.
+  Epoch getInitEpoch(const Warp &warp, uint32_t count) const {
+    return {8 * getNumWarps() + warp.index, count};
+  }
   /// Notes that `epoch` of the warp is done to the CTA of `rank`.
   void reach(Warp &warp, uint32_t rank, Epoch epoch);
   AsyncWorkRef issue(Warp &warp, unsigned lane,

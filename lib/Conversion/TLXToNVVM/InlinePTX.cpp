@@ -74,6 +74,18 @@ static std::string tiedConstraints(size_t count) {
   return text;
 }
 
+Value tlx::buildCachePolicy(LoweringBuilder &b, std::optional<CacheHint> hint) {
+  if (!hint) {
+    return Value();
+  }
+  return buildAsm(b,
+                  "createpolicy.fractional.L2::" + stringifyCacheHint(*hint) +
+                      ".b64 $0;",
+                  "=l", ValueRange(), b.builder.getI64Type(),
+                  /*sideEffects=*/false)
+      .front();
+}
+
 void tlx::buildBarrierWait(LoweringBuilder &b, Value address, Value parity) {
   buildAsm(b,
            "{ .reg .pred complete; WAIT_${:uid}: "

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The only place that holds PTX text. Each function is one instruction (or the
-// smallest loop around one) with typed operands. All are marked as having side
-// effects, which the translation to LLVM IR turns into convergent calls.
+// smallest loop around one) with typed operands. All but policies
+// are marked as having side effects, which the translation to LLVM IR turns
+// into convergent calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +23,10 @@ namespace mlir::jfa::tlx {
 /// completed: `mbarrier.try_wait.parity` in a loop (PTX ISA 9.7.13.15.16). The
 /// op of the NVVM dialect passes a time hint, which measured slower.
 void buildBarrierWait(LoweringBuilder &builder, Value address, Value parity);
+
+/// The policy of `hint` for all that an access touches, or null without one:
+/// `createpolicy.fractional` (PTX ISA 9.7.9.18).
+Value buildCachePolicy(LoweringBuilder &builder, std::optional<CacheHint> hint);
 
 /// Where the instructions of a product find a factor in shared memory: a
 /// descriptor for each, or one and how far on each finds its part, in the units

@@ -109,6 +109,20 @@ static LogicalResult describe(Unit &unit, PtxasJob &job, StringRef ptxasVersion,
   return success();
 }
 
+/// Makes the manifest of kernels that are not assembled.
+static LogicalResult describePTX(Unit &unit, std::string &manifest) {
+  PtxasJob job;
+  for (LLVM::LLVMFuncOp kernel : getKernels(*unit.module)) {
+    job.log.kernels.emplace_back().entry = kernel.getName().str();
+  }
+  BundleBuilder bundle;
+  if (failed(describe(unit, job, "", bundle))) {
+    return failure();
+  }
+  manifest = bundle.getManifest();
+  return success();
+}
+
 static LogicalResult assemble(ModuleOp source, MutableArrayRef<Unit> units,
                               MutableArrayRef<PtxasJob> jobs,
                               const CompileOptions &options,
@@ -167,7 +181,9 @@ LogicalResult mlir::jfa::compile(ModuleOp source, const CompileOptions &options,
     }
     if (options.stage <= EmitStage::PTX) {
       result.output = std::move(job.ptx);
-      return success();
+      return options.describesPTX && options.stage == EmitStage::PTX
+                 ? describePTX(unit, result.manifest)
+                 : success();
     }
     units.push_back(std::move(unit));
     jobs.push_back(std::move(job));

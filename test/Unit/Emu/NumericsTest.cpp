@@ -9,10 +9,12 @@
 #include "Emu/Approximation.h"
 #include "jfa/Emu/TensorMap.h"
 
+#include "llvm/Support/CRC.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 using namespace mlir::jfa::emu;
 
@@ -59,6 +61,71 @@ TEST(NumericsTest, Ex2IsAsMeasured) {
     float exact = std::exp2(x);
     EXPECT_NEAR(ex2(x, true, true), exact, 3e-7f * exact);
   }
+}
+
+/// The checksum of what `function` returns for all numbers of some binades.
+static uint32_t sumUp(float (*function)(float), uint32_t exponent,
+                      uint32_t binades) {
+  uint32_t crc = 0;
+  std::vector<uint32_t> results(1u << 16);
+  uint32_t first = exponent << 23;
+  for (uint32_t at = 0; at < binades << 23; at += uint32_t(results.size())) {
+    for (uint32_t i = 0; i < results.size(); ++i) {
+      float x = 0;
+      uint32_t bits = first + at + i;
+      std::memcpy(&x, &bits, 4);
+      results[i] = toWord(function(x));
+    }
+    crc = llvm::crc32(crc, {reinterpret_cast<const uint8_t *>(results.data()),
+                            results.size() * 4});
+  }
+  return crc;
+}
+
+/// Checksums of what an H200 has returned.
+TEST(NumericsTest, FunctionsAreAsMeasured) {
+  EXPECT_EQ(sumUp(rcpExact, 127, 1), 0xa9f2ecfcu);
+  EXPECT_EQ(sumUp(rsqrtExact, 127, 2), 0x9d0587e4u);
+  EXPECT_EQ(sumUp(sqrtExact, 127, 2), 0x98891b5du);
+  EXPECT_EQ(sumUp(lg2Exact, 126, 1), 0x1852a07cu);
+  EXPECT_EQ(sumUp(lg2Exact, 127, 1), 0x15f1d460u);
+  EXPECT_EQ(sumUp(lg2Exact, 131, 1), 0x660f4675u);
+}
+
+TEST(NumericsTest, FunctionsOfEdgesAreAsMeasured) {
+  auto fromWord = [](uint32_t bits) {
+    float value = 0;
+    std::memcpy(&value, &bits, 4);
+    return value;
+  };
+  EXPECT_EQ(toWord(rcpExact(-0.0f)), 0xff800000u);
+  EXPECT_EQ(toWord(rcpExact(fromWord(0x007fffff))), 0x7e800001u);
+  EXPECT_EQ(toWord(rcpExact(fromWord(0x00400000))), 0x7f000000u);
+  EXPECT_EQ(toWord(rcpExact(fromWord(0x7f7fffff))), 0x00200000u);
+  EXPECT_EQ(toWord(rcpExact(-INFINITY)), 0x80000000u);
+  EXPECT_EQ(toWord(lg2Exact(fromWord(0x00800000))), 0xc2fbffffu);
+  EXPECT_EQ(toWord(lg2Exact(fromWord(0x00400000))), 0xc2fdffffu);
+  EXPECT_EQ(toWord(lg2Exact(fromWord(0x7f7fffff))), 0x42ffffffu);
+  EXPECT_EQ(toWord(lg2Exact(-0.0f)), 0xff800000u);
+  EXPECT_TRUE(std::isnan(lg2Exact(-1.0f)));
+  EXPECT_EQ(toWord(rsqrtExact(fromWord(0x00000001))), 0x64b504f2u);
+  EXPECT_EQ(toWord(rsqrtExact(-0.0f)), 0xff800000u);
+  EXPECT_TRUE(std::isnan(rsqrtExact(-1.0f)));
+  EXPECT_EQ(toWord(sqrtExact(fromWord(0x00800000))), 0x20000000u);
+  EXPECT_EQ(toWord(sqrtExact(-0.0f)), 0x80000000u);
+}
+
+/// Groups are aligned to the largest, and 35 bits below it are kept.
+TEST(NumericsTest, GroupsAreTruncated) {
+  uint32_t one = toWord(1.0f);
+  EXPECT_EQ(sumGroups({1.0, 2.0, -3.0, 0.0}, one, true), one);
+  EXPECT_EQ(sumGroups({1.0, std::ldexp(1.0, -35), 0.0, 0.0}, 0xbf800000, true),
+            toWord(std::ldexp(1.0f, -35)));
+  EXPECT_EQ(sumGroups({1.0, std::ldexp(1.0, -36), 0.0, 0.0}, 0xbf800000, true),
+            0u);
+  EXPECT_EQ(sumGroups({1.0, 0.0, 0.0, NAN}, 0, false), 0x7fffffffu);
+  EXPECT_EQ(sumGroups({std::ldexp(1.0, 200), 0.0, 0.0, 0.0}, 0, false),
+            0x7f800000u);
 }
 
 TEST(NumericsTest, ProductsAreTruncated) {

@@ -64,6 +64,9 @@ struct CompileOptions {
   PTXOptions ptx;
   PtxasOptions ptxas;
   PtxasPolicy policy;
+  /// Whether to describe PTX too. Its manifest says nothing of what ptxas would
+  /// find out: registers, spills and its own version.
+  bool describesPTX = false;
   /// Whether to run kernels in the simulator to verify their protocol.
   sim::Verification verifyProtocol = sim::Verification::On;
   /// Called for every pass manager before it runs; may be empty.
@@ -75,7 +78,7 @@ struct CompileOptions {
 struct CompileResult {
   /// IR or PTX as text, or the bytes of a cubin or bundle.
   std::string output;
-  /// JSON; empty if no cubin was made.
+  /// JSON; empty if no cubin was made, unless CompileOptions::describesPTX.
   std::string manifest;
 };
 

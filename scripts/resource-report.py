@@ -132,18 +132,28 @@ def disassemble(nvdisasm, cubin):
                               stdout=subprocess.PIPE).stdout
 
 
+def describe_lengths(parameters):
+    """For which lengths a kernel is: limits of 0 are none, as are missing ones."""
+    fewest, most, keys = (parameters.get(n) for n in (
+        "MIN_QUERIES", "MAX_QUERIES", "MAX_KEYS"))
+    queries = (f"{fewest} to {most} queries" if fewest and most else
+               f"from {fewest} queries" if fewest else
+               f"up to {most} queries" if most else "")
+    keys = f"up to {keys} keys" if keys else ""
+    return ", ".join(filter(None, (queries, keys))) or "any"
+
+
 def describe(kernel):
     """The cells that a manifest has."""
     p = kernel["parameters"]
     mode = ("broadcast query" if p["BROADCAST_QUERY"] else
             "jagged" if p["JAGGED"] else "dense")
-    longest = p.get("MAX_LENGTH")
     return {
         "for": kernel["arch"],
         "D": str(p["HEAD_DIM"]),
         "mask": "causal" if p["CAUSAL"] else "full",
         "mode": mode,
-        "lengths": f"up to {longest}" if longest else "any",
+        "lengths": describe_lengths(p),
         "type": p["ELEMENT"],
         "tile": f"{p['BLOCK_M']} x {p['BLOCK_N']}",
         "stages": str(p["STAGES"]),

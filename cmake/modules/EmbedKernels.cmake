@@ -121,7 +121,7 @@ function(jfa_compile_bundle target bundle)
     OUTPUT "${bundle}"
     BYPRODUCTS "${manifest}"
     COMMAND jfa-opt "${ARG_SOURCE}" --arch=${ARG_ARCH} ${kernels}
-      --emit=bundle "--ptxas=${JFA_PTXAS}" -o "${bundle}"
+      --verify-protocol=strict --emit=bundle "--ptxas=${JFA_PTXAS}" -o "${bundle}"
     DEPENDS jfa-opt "${ARG_SOURCE}" "${JFA_PTXAS}"
     COMMENT "Compiling ${count} specialisations of ${name} for ${ARG_ARCH}"
     VERBATIM)

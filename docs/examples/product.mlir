@@ -2,7 +2,7 @@
 !tile = !tlx.memdesc<[64, 64], bf16>
 !ring = !tlx.memdesc<[STAGES, 64, 64], bf16>
 !slots = !tlx.mbarrier<[STAGES]>
-tlx.kernel @product(%a: !map, %b: !map, %c: !map, %steps: i32) {
+tlx.kernel @product(%a: !map, %b: !map, %c: !map, %steps: i32) attributes {tlx.trip_counts = ["steps"]} {
   tlx.param STAGES = 4 from 2 to 8 : i32
   %c0 = arith.constant 0 : i32   %c1 = arith.constant 1 : i32   %c64 = arith.constant 64 : i32
   %cta = tlx.cta_id : i32

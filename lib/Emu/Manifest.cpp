@@ -23,10 +23,11 @@ static constexpr uint64_t kSegmentBound = uint64_t(1) << 30;
 
 bool emu::parseElement(llvm::StringRef name, sim::ElementKind &kind) {
   static const std::pair<const char *, sim::ElementKind> kKinds[] = {
-      {"f32", sim::ElementKind::F32}, {"bf16", sim::ElementKind::BF16},
-      {"f16", sim::ElementKind::F16}, {"i1", sim::ElementKind::I1},
-      {"i8", sim::ElementKind::I8},   {"i16", sim::ElementKind::I16},
-      {"i32", sim::ElementKind::I32}, {"i64", sim::ElementKind::I64}};
+      {"f32", sim::ElementKind::F32},       {"bf16", sim::ElementKind::BF16},
+      {"f16", sim::ElementKind::F16},       {"i1", sim::ElementKind::I1},
+      {"i8", sim::ElementKind::I8},         {"i16", sim::ElementKind::I16},
+      {"i32", sim::ElementKind::I32},       {"i64", sim::ElementKind::I64},
+      {"f8E4M3FN", sim::ElementKind::E4M3}, {"f8E5M2", sim::ElementKind::E5M2}};
   for (auto [known, value] : kKinds) {
     if (name == known) {
       kind = value;

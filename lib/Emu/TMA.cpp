@@ -390,4 +390,12 @@ void mlir::jfa::emu::registerTMA(OpcodeTable &table) {
             ".async.bulk.prefetch.tensor(.1d|.2d|.3d|.4d|.5d).L2.global"
             "{.tile}{.L2::cache_hint}",
             "mv s64?", [](Warp &, const Instruction &, uint32_t) {});
+  // There is no cache here, so that all policies are alike (9.7.9.18).
+  table.add("createpolicy",
+            ".fractional(.L2::evict_first|.L2::evict_last|.L2::evict_normal|"
+            ".L2::evict_unchanged){.L2::evict_first|.L2::evict_unchanged}.b64",
+            "d64 s64?", [](Warp &warp, const Instruction &i, uint32_t lanes) {
+              forEachLane(lanes,
+                          [&](unsigned lane) { warp.set(i[0], lane, 0); });
+            });
 }

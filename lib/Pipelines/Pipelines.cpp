@@ -12,7 +12,6 @@
 #include "jfa/Pipelines/Pipelines.h"
 
 #include "jfa/Conversion/TLXToNVVM/TLXToNVVM.h"
-#include "jfa/Sim/Passes.h"
 
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
@@ -58,7 +57,7 @@ void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
   kernels.addPass(tlx::createAllocateMemoryPass());
   kernels.addPass(tlx::createInsertFencesPass());
   sim::VerifyProtocolPassOptions verify;
-  verify.enabled = options.verifyProtocol;
+  verify.mode = options.verifyProtocol;
   kernels.addPass(sim::createVerifyProtocolPass(verify));
   manager.addPass(createConvertTLXToNVVMPass());
   // One visit of each op folds what the lowering left; there are no blocks yet.
@@ -86,10 +85,15 @@ struct TextOptions : public PassPipelineOptions<TextOptions> {
       *this, "bindings",
       llvm::cl::desc("Values of parameters: NAME=VALUE, separated by commas")};
 
-  Option<bool> verifyProtocol{
+  Option<sim::Verification> verifyProtocol{
       *this, "verify-protocol",
       llvm::cl::desc("Run kernels in the simulator to verify their protocol"),
-      llvm::cl::init(true)};
+      llvm::cl::values(
+          clEnumValN(sim::Verification::Off, "off", "do not"),
+          clEnumValN(sim::Verification::On, "on", "where that can be done"),
+          clEnumValN(sim::Verification::Strict, "strict",
+                     "an error where that cannot be done")),
+      llvm::cl::init(sim::Verification::On)};
 
   PipelineOptions get() const {
     PipelineOptions options;

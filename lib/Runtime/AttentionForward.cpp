@@ -66,7 +66,7 @@ AttentionForwardPlan::create(const jfaAttentionForwardDescription &description,
   }
   status =
       plan.kernel.load(*plan.driver, plan.gpu, "attention_fwd",
-                       getParameters(problem), problem.sequences.findLongest());
+                       getParameters(problem), findLengths(problem.sequences));
   if (status.failed()) {
     return status;
   }

@@ -130,18 +130,24 @@ KernelParameters jfa::runtime::getParameters(const AttentionProblem &problem) {
            getBoolName(problem.mode == JFA_ATTENTION_MODE_BROADCAST_QUERY)}};
 }
 
-bool jfa::runtime::suitsLength(const Manifest &manifest, int64_t longest) {
-  int64_t most = manifest.getInteger("MAX_LENGTH", 0);
-  return most == 0 || longest <= most;
+bool jfa::runtime::suitsLengths(const Manifest &manifest,
+                                const Lengths &lengths) {
+  auto isAtMost = [&](const char *limit, int64_t length) {
+    int64_t most = manifest.getInteger(limit, 0);
+    return most == 0 || length <= most;
+  };
+  return lengths.fewestQueries >= manifest.getInteger("MIN_QUERIES", 0) &&
+         isAtMost("MAX_QUERIES", lengths.mostQueries) &&
+         isAtMost("MAX_KEYS", lengths.mostKeys);
 }
 
 Kernel *jfa::runtime::findKernel(KernelRegistry &registry, const Gpu &gpu,
                                  const std::string &entry,
                                  const KernelParameters &parameters,
-                                 int64_t longest) {
+                                 const Lengths &lengths) {
   return registry.find([&](const Manifest &manifest) {
     return manifest.entry == entry && runsOn(manifest.arch, gpu) &&
-           suitsLength(manifest, longest) &&
+           suitsLengths(manifest, lengths) &&
            std::all_of(parameters.begin(), parameters.end(),
                        [&](const auto &parameter) {
                          return manifest.getParameter(parameter.first,
@@ -154,13 +160,13 @@ Kernel *jfa::runtime::findKernel(KernelRegistry &registry, const Gpu &gpu,
 Status AttentionKernel::load(const Driver &driver, const Gpu &gpu,
                              const std::string &entry,
                              const KernelParameters &parameters,
-                             int64_t longest) {
+                             const Lengths &lengths) {
   Status status;
   KernelRegistry &registry = KernelRegistry::get(status);
   if (status.failed()) {
     return status;
   }
-  kernel = findKernel(registry, gpu, entry, parameters, longest);
+  kernel = findKernel(registry, gpu, entry, parameters, lengths);
   if (!kernel) {
     std::string wanted;
     for (const auto &[name, value] : parameters) {

@@ -100,23 +100,27 @@ using KernelParameters = std::vector<std::pair<std::string, std::string>>;
 /// The parameters that tell the kernels for one problem from those for others.
 KernelParameters getParameters(const AttentionProblem &problem);
 
-/// Whether a kernel is for batches whose longest sequence has so many queries
-/// or keys: a kernel may have the parameter MAX_LENGTH, in which 0 stands for
-/// any.
-bool suitsLength(const Manifest &manifest, int64_t longest);
+/// Whether a kernel is for batches of such sequences: it may have the
+/// parameters MIN_QUERIES, MAX_QUERIES and MAX_KEYS, limits of what each
+/// sequence has, in which 0 stands for none.
+bool suitsLengths(const Manifest &manifest, const Lengths &lengths);
 
 /// The kernel of this name and these parameters that runs on a GPU and suits
-/// the length of the longest sequence (see KernelRegistry::find), or null.
+/// the lengths of the sequences (see KernelRegistry::find), or null.
 Kernel *findKernel(KernelRegistry &registry, const Gpu &gpu,
                    const std::string &entry, const KernelParameters &parameters,
-                   int64_t longest);
+                   const Lengths &lengths);
+
+/// What kernels without limits suit only.
+constexpr Lengths kAnyLengths = {0, std::numeric_limits<int64_t>::max(),
+                                 std::numeric_limits<int64_t>::max()};
 
 class AttentionKernel {
 public:
   /// Finds a kernel (see findKernel) and loads it.
   Status load(const Driver &driver, const Gpu &gpu, const std::string &entry,
               const KernelParameters &parameters,
-              int64_t longest = std::numeric_limits<int64_t>::max());
+              const Lengths &lengths = kAnyLengths);
 
   /// Shapes the tensor maps that the kernel takes.
   Status shapeMaps(jfaElementType elementType, const TensorLayouts &tensors);

@@ -247,7 +247,18 @@ Status jfa::runtime::checkBlockBuffers(
 // What plans share
 //===----------------------------------------------------------------------===//
 
+/// A kernel may take several blocks of a sequence for one: BLOCK_M rows.
+static Status checkBlockRows(const Manifest &manifest, int64_t rows) {
+  if (rows >= kBlockRows && rows <= 256 && rows % kBlockRows == 0) {
+    return success();
+  }
+  return failure(JFA_STATUS_INVALID_BUNDLE, "expected BLOCK_M of ",
+                 manifest.entry, " to be a multiple of ", kBlockRows,
+                 " up to 256, but got ", rows);
+}
+
 Status BlockPlan::load(int32_t device, const char *entry,
+                       const jfaBlockAttentionForwardDescription &description,
                        const AttentionProblem &problem,
                        const KernelParameters &parameters,
                        const TensorLayouts &tensors) {
@@ -261,6 +272,16 @@ Status BlockPlan::load(int32_t device, const char *entry,
     return status;
   }
   status = kernel.load(*driver, gpu, entry, parameters);
+  if (status.failed()) {
+    return status;
+  }
+  const Manifest &manifest = kernel.getManifest();
+  int64_t rows = manifest.getInteger("BLOCK_M", kBlockRows);
+  status = checkBlockRows(manifest, rows);
+  if (!status.failed() && rows != kBlockRows) {
+    status = makeBlockList(description.offsets, description.batch_size,
+                           problem.queryHeads, blocks, rows);
+  }
   if (status.failed()) {
     return status;
   }
@@ -341,7 +362,7 @@ Status BlockAttentionForwardPlan::create(
   }
   TensorLayouts tensors{problem.q, problem.k, problem.v, problem.o};
   tensors[size_t(Slot::SinCos)] = plan.rotation.sinCos;
-  return plan.load(device, "block_attention_fwd", problem,
+  return plan.load(device, "block_attention_fwd", description, problem,
                    getBlockParameters(problem, plan.rotation), tensors);
 }
 
@@ -392,7 +413,8 @@ Status BlockAttentionBackwardPlan::create(
   set(Slot::DK, problem.tensors.dK);
   set(Slot::DV, problem.tensors.dV);
   set(Slot::SinCos, problem.rotation.sinCos);
-  return plan.load(device, "block_attention_bwd", forward, parameters, tensors);
+  return plan.load(device, "block_attention_bwd", description.forward, forward,
+                   parameters, tensors);
 }
 
 Status BlockAttentionBackwardPlan::execute(

@@ -70,6 +70,7 @@ protected:
   BlockList blocks;
 
   Status load(int32_t device, const char *entry,
+              const jfaBlockAttentionForwardDescription &description,
               const AttentionProblem &problem,
               const KernelParameters &parameters, const TensorLayouts &tensors);
   /// `arguments` has everything but what the plan itself knows.

@@ -19,18 +19,26 @@
 
 namespace jfa::runtime {
 
-/// Divides integers below 2^31 by a smaller one, rounding down: (n + 1/2) / d
-/// is further from the next integer than rounding takes it.
+/// Divides integers below 2^31 by one that is not above it, rounding down, as a
+/// multiplication with 2^shift / divisor, rounded up. The result is too large
+/// by less than 1 / divisor, and a quotient is as far from the next integer.
 class Divider {
 public:
-  explicit Divider(int64_t divisor) : inverse(1.0 / double(divisor)) {}
+  explicit Divider(int64_t divisor) {
+    while ((int64_t(1) << (shift - 31)) < divisor) {
+      ++shift;
+    }
+    inverse =
+        ((uint64_t(1) << shift) + uint64_t(divisor) - 1) / uint64_t(divisor);
+  }
 
   int32_t operator()(int64_t number) const {
-    return int32_t((double(number) + 0.5) * inverse);
+    return int32_t(uint64_t(number) * inverse >> shift);
   }
 
 private:
-  double inverse;
+  int shift = 31;
+  uint64_t inverse;
 };
 
 template <typename T>
@@ -66,35 +74,59 @@ struct Scratch {
 /// Half of the cache of a Hopper GPU; the rest is for queries and outputs.
 constexpr int64_t kCacheBytes = 32 << 20;
 
-/// The sequences with tiles, in their order until sortByOthers() is called.
+/// The sequences with tiles, by falling number of others unless they are to
+/// stay in their order.
 struct Entries {
   Array<Entry> &list;
   /// Tiles of one head.
   int64_t tiles = 0;
   uint32_t mostOthers = 0;
-  /// Whether no sequence has more to multiply with than the one before it, and
-  /// whether each has as many queries as keys.
+  /// Whether no sequence has more to multiply with than the one before it, as
+  /// they came, and whether each has as many queries as keys.
   bool falling = true, square = true;
 
   Entries(const Sequences &sequences, const WorkShape &shape, Scratch &scratch);
-  void sortByOthers(const WorkShape &shape);
 
 private:
-  static constexpr int kDigitBits = 12;
-
-  Array<Entry> &other;
-
-  void sortByDigit(int shift, uint32_t roundUp);
+  void sortByHigherDigits(int shift, uint32_t roundUp, Scratch &scratch);
 };
 
-/// Lists all tiles in the order in which they are dealt. Of at most the first
-/// `tilesToGroup` tiles, an item has the rows of several heads.
+/// All tiles in the order in which they are dealt. Of at most the first
+/// `tilesToGroup` tiles, an item has the rows of several heads, and all items
+/// of a sequence are one share if that has at most `tilesOfShare` tiles. These
+/// items are many, and are only written when it is known where.
 class TileOrder {
 public:
   TileOrder(const Entries &entries, const WorkShape &shape,
-            int64_t tilesToGroup, Scratch &scratch);
+            int64_t tilesToGroup, int64_t tilesOfShare, Scratch &scratch);
 
-  Array<WorkItem> &items;
+  /// Writes all items, share by share: the next one's to where `take` says,
+  /// given how many they are and how many tiles they have.
+  template <typename Take>
+  void write(Take take) const {
+    auto rows = int32_t(shape.blockM);
+    int32_t step = shape.rows == TileRows::Keys ? rows : -rows;
+    for (size_t i = 0; i < numGrouped; ++i) {
+      const Entry entry = entries.list[i];
+      int32_t row = getTile(entry, 0) * rows;
+      forEachGroup(entry, [&](int32_t head, int32_t heads) {
+        int32_t inShare = isOneShare(entry) ? entry.tiles : 1;
+        for (int32_t j = 0; j < entry.tiles; j += inShare) {
+          WorkItem *at = take(inShare, inShare * heads);
+          for (int32_t k = 0; k < inShare; ++k) {
+            at[k] = {entry.sequence, row + (j + k) * step, head, heads};
+          }
+        }
+      });
+    }
+    for (const WorkItem &item : items) {
+      *take(1, item.count) = item;
+    }
+  }
+
+  int64_t countShares() const;
+
+  /// What the shares cost.
   Array<CostRun> &costs;
   /// The most that a tile and a share cost.
   int64_t largestTile = 0, largestShare = 0;
@@ -112,10 +144,11 @@ private:
     int32_t cost;
   };
 
-  size_t addGrouped(int64_t tilesToGroup);
-  void addItems(const Part &part, bool oneShare);
-  void addFull(size_t begin);
-  void addCausal(size_t begin);
+  void addGrouped(int64_t tilesToGroup);
+  void addAlike(const Entry &entry, int64_t count);
+  void addCosts(const Entry &entry, int32_t heads, int64_t count);
+  void addFull();
+  void addCausal();
   void addSection();
   void addSquareSection();
   void addSortedSection();
@@ -133,25 +166,46 @@ private:
     largestTile = std::max<int64_t>(largestTile, cost);
   }
 
-  /// Counts so many shares of `numItems` items.
-  void addCost(int64_t cost, int64_t count, int64_t numItems) {
+  /// Counts so many shares of `itemsOfEach` items.
+  void addCost(int64_t cost, int64_t count, int64_t itemsOfEach) {
     CostRun &last = costs.back();
-    if (cost == last.cost && numItems == last.items) {
+    if (cost == last.cost && itemsOfEach == last.items) {
       last.count += count;
       return;
     }
-    costs.push_back({cost, count, numItems});
+    costs.push_back({cost, count, itemsOfEach});
     largestShare = std::max(largestShare, cost);
   }
 
   /// Makes room for so many items.
   WorkItem *extend(int64_t count) {
-    if (numItems + size_t(count) > items.size()) {
-      items.resize(2 * (numItems + size_t(count)));
+    size_t begin = items.size();
+    if (begin + size_t(count) > items.capacity()) {
+      items.reserve(2 * (begin + size_t(count)));
     }
-    WorkItem *result = items.data() + numItems;
-    numItems += size_t(count);
-    return result;
+    items.resize(begin + size_t(count));
+    return items.data() + begin;
+  }
+
+  /// Calls `visit(head, heads)` for groups of as many heads as have the keys of
+  /// a sequence in the cache together.
+  template <typename Visit>
+  void forEachGroup(const Entry &entry, Visit visit) const {
+    auto group = int32_t(shape.heads / shape.sharedHeads);
+    // Alike sequences have the same groups.
+    int64_t headBytes =
+        ((entry.others + roundUp) & ~roundUp) * shape.bytesPerRow;
+    for (int64_t head = 0; head < shape.sharedHeads;) {
+      int64_t heads =
+          fitHeads(shape.sharedHeads - head, headBytes, kCacheBytes);
+      visit(int32_t(head) * group, int32_t(heads) * group);
+      head += heads;
+    }
+  }
+
+  /// Whether the grouped tiles of a sequence are one share.
+  bool isOneShare(const Entry &entry) const {
+    return entry.tiles * shape.heads <= tilesOfShare;
   }
 
   /// How many shared heads, of `left`, begin in so many bytes.
@@ -159,12 +213,33 @@ private:
     return left * headBytes <= bytes ? left : (bytes - 1) / headBytes + 1;
   }
 
-  int32_t getCost(const Entry &entry, int64_t tile) const;
+  /// Whether the tiles of two sequences cost the same, by what is quick to
+  /// tell: blocks begin and end at multiples of a unit, and a mask depends on
+  /// where the rows of tiles end among the others.
+  bool areAlike(const Entry &a, const Entry &b) const {
+    return a.tiles == b.tiles &&
+           (a.others + roundUp) >> unitBits ==
+               (b.others + roundUp) >> unitBits &&
+           (!shape.causal || a.others - a.rows == b.others - b.rows);
+  }
+  int32_t getCost(const Entry &entry, int32_t tile) const;
+  int64_t sumCosts(const Entry &entry) const;
+  /// The i-th tile of a sequence, those that cost most first: the last queries
+  /// or the first keys.
+  int32_t getTile(const Entry &entry, int32_t i) const {
+    return shape.rows == TileRows::Keys ? i : entry.tiles - 1 - i;
+  }
 
   const Entries &entries;
   const WorkShape &shape;
   Divider divideByBlock;
-  size_t numItems = 0;
+  /// Rows of a unit, and what rounds up to units.
+  int unitBits;
+  uint32_t roundUp;
+  int64_t tilesOfShare;
+  /// Sequences of which the items have several heads; items of the others.
+  size_t numGrouped = 0;
+  Array<WorkItem> &items;
   /// Of the current section, and its tiles.
   Array<Part> section;
   Array<Tile> unsorted, sortedTiles;

@@ -17,6 +17,33 @@
 using namespace jfa::runtime;
 
 //===----------------------------------------------------------------------===//
+// Lengths
+//===----------------------------------------------------------------------===//
+
+/// The least length but 0, 0 if there is none, and the greatest.
+static std::pair<int64_t, int64_t> findRange(const int32_t *offsets,
+                                             int64_t count, int64_t length) {
+  if (!offsets || count == 0) {
+    return {length, length};
+  }
+  // One less than a length, so that 0 is the most of all.
+  uint32_t least = std::numeric_limits<uint32_t>::max(), most = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t each = uint32_t(offsets[i + 1]) - uint32_t(offsets[i]);
+    least = std::min(least, each - 1);
+    most = std::max(most, each);
+  }
+  return {int64_t(uint32_t(least + 1)), int64_t(most)};
+}
+
+Lengths jfa::runtime::findLengths(const Sequences &sequences) {
+  auto [fewest, most] =
+      findRange(sequences.qOffsets, sequences.count, sequences.qLength);
+  auto keys = findRange(sequences.kOffsets, sequences.count, sequences.kLength);
+  return {fewest, most, keys.second};
+}
+
+//===----------------------------------------------------------------------===//
 // Who takes an item
 //===----------------------------------------------------------------------===//
 
@@ -28,18 +55,11 @@ static bool dealToLeast(const TileOrder &order, int64_t workers,
   constexpr int64_t kMaxCost = 1 << 20;
   int64_t unit = order.largestShare / kMaxCost + 1;
   Dealer dealer(workers, order.largestShare / unit + 2);
-  owners.resize(order.items.size());
+  owners.resize(size_t(order.countShares()));
   int32_t *next = owners.data();
   for (const CostRun &run : order.costs) {
     dealer.give((run.cost + unit - 1) / unit, run.count, next);
-    // From one owner for each share to one for each item.
-    for (int64_t i = run.count; run.items > 1 && i-- > 0;) {
-      int32_t owner = next[i];
-      for (int64_t j = 0; j < run.items; ++j) {
-        next[i * run.items + j] = owner;
-      }
-    }
-    next += run.count * run.items;
+    next += run.count;
   }
   const std::vector<int64_t> &loads = dealer.getLoads();
   int64_t total = std::accumulate(loads.begin(), loads.end(), int64_t(0));
@@ -47,28 +67,31 @@ static bool dealToLeast(const TileOrder &order, int64_t workers,
   return busiest * workers <= total + order.largestTile * workers / unit;
 }
 
-/// Deals items in turns: forth and back, or always forth.
+/// Deals shares in turns: forth and back, or always forth.
 static void dealInTurns(const TileOrder &order, int64_t workers, bool back,
                         Array<int32_t> &owners) {
   owners.clear();
-  for (size_t i = 0; i < order.items.size(); ++i) {
-    auto worker = int32_t(int64_t(i) % workers);
-    bool backward = back && int64_t(i) / workers % 2 == 1;
+  for (int64_t i = 0, end = order.countShares(); i < end; ++i) {
+    auto worker = int32_t(i % workers);
+    bool backward = back && i / workers % 2 == 1;
     owners.push_back(backward ? int32_t(workers) - 1 - worker : worker);
   }
 }
 
 /// Writes every item to its place.
-static void placeItems(const Array<WorkItem> &items,
-                       const Array<int32_t> &owners, int64_t workers,
-                       WorkList &list) {
+static void placeItems(const TileOrder &order, const Array<int32_t> &owners,
+                       int64_t workers, WorkList &list) {
   list.starts.assign(size_t(workers) + 1, 0);
-  for (int32_t owner : owners) {
-    ++list.starts[size_t(owner) + 1];
+  const int32_t *owner = owners.data();
+  for (const CostRun &run : order.costs) {
+    for (int64_t i = 0; i < run.count; ++i) {
+      list.starts[size_t(*owner++) + 1] += int32_t(run.items);
+    }
   }
   std::partial_sum(list.starts.begin(), list.starts.end(), list.starts.begin());
-  list.items.reserve(items.size() + 1);
-  list.items.resize(items.size());
+  auto numItems = size_t(list.starts.back());
+  list.items.reserve(numItems + 1);
+  list.items.resize(numItems);
   struct Place {
     WorkItem *next;
     int64_t tiles;
@@ -77,16 +100,17 @@ static void placeItems(const Array<WorkItem> &items,
   for (int64_t worker = 0; worker < workers; ++worker) {
     places.push_back({list.items.data() + list.starts[size_t(worker)], 0});
   }
-  const int32_t *owner = owners.data();
-  for (const WorkItem &item : items) {
+  owner = owners.data();
+  order.write([&](int32_t items, int32_t tiles) {
     Place &place = places[size_t(*owner++)];
-    place.tiles += item.count;
-    WorkItem *at = place.next++;
+    WorkItem *at = place.next;
+    place.next += items;
+    place.tiles += tiles;
     // Items go to as many places as there are workers, which is more than the
     // processor foresees.
-    __builtin_prefetch(at + 8, 1);
-    std::memcpy(at, &item, sizeof(item));
-  }
+    __builtin_prefetch(place.next + 7, 1);
+    return at;
+  });
   list.tiles.clear();
   for (const Place &place : places) {
     list.tiles.push_back(int32_t(place.tiles));
@@ -98,19 +122,19 @@ static void deal(const Entries &entries, const WorkShape &shape, int64_t total,
                  Scratch &scratch, WorkList &list) {
   int64_t workers = std::min(shape.workers, total);
   auto place = [&](const TileOrder &order) {
-    placeItems(order.items, scratch.owners, workers, list);
+    placeItems(order, scratch.owners, workers, list);
   };
   // The last tiles make up for what larger shares left uneven, of which workers
   // may have one more or less.
   if (total > shape.groupAbove) {
-    int64_t last = std::max(shape.groupAbove / 4, workers * shape.heads);
+    int64_t last = std::max(shape.groupAbove / 4, 2 * workers * shape.heads);
     TileOrder order(entries, shape, std::max<int64_t>(0, total - last),
-                    scratch);
+                    (last + workers - 1) / workers, scratch);
     if (dealToLeast(order, workers, scratch.owners)) {
       return place(order);
     }
   }
-  TileOrder order(entries, shape, 0, scratch);
+  TileOrder order(entries, shape, 0, 0, scratch);
   if (shape.order == WorkOrder::Dealt || shape.order == WorkOrder::Strided) {
     bool back = shape.order == WorkOrder::Dealt;
     dealInTurns(order, workers, back, scratch.owners);
@@ -139,9 +163,6 @@ Status jfa::runtime::makeWorkList(const Sequences &sequences,
     list.starts.assign(1, 0);
     list.tiles.clear();
     return success();
-  }
-  if (shape.order != WorkOrder::Unsorted && !entries.falling) {
-    entries.sortByOthers(shape);
   }
   deal(entries, shape, entries.tiles * shape.heads, scratch, list);
   return success();

@@ -57,6 +57,14 @@ struct WorkItem {
 };
 static_assert(sizeof(WorkItem) == 16, "the kernels read four 32-bit ints");
 
+/// How long the sequences of a batch are.
+struct Lengths {
+  /// Of the sequences that have queries.
+  int64_t fewestQueries;
+  int64_t mostQueries;
+  int64_t mostKeys;
+};
+
 /// The sequences of one head. Null offsets stand for equal lengths.
 struct Sequences {
   int64_t count;
@@ -72,14 +80,6 @@ struct Sequences {
   int64_t getKeys(int64_t sequence) const {
     return kOffsets ? int64_t(kOffsets[sequence + 1]) - kOffsets[sequence]
                     : kLength;
-  }
-  /// The most queries or keys that a sequence has.
-  int64_t findLongest() const {
-    int64_t longest = 0;
-    for (int64_t i = 0; i < (qOffsets || kOffsets ? count : 1); ++i) {
-      longest = std::max({longest, getQueries(i), getKeys(i)});
-    }
-    return longest;
   }
 };
 
@@ -155,6 +155,8 @@ struct WorkList {
     return std::accumulate(tiles.begin(), tiles.end(), int64_t(0));
   }
 };
+
+Lengths findLengths(const Sequences &sequences);
 
 /// Steps that the tile from `row` on takes: one for each block that has a key
 /// which some row sees, or a query that sees some row, and those for its

@@ -22,6 +22,8 @@ const char *sim::getName(Fault fault) {
     return "buffer overwritten while it is read";
   case Fault::PhaseLapped:
     return "phase lapped";
+  case Fault::ParityAliased:
+    return "parity aliased";
   case Fault::Unbalanced:
     return "unbalanced barrier";
   case Fault::OutOfBounds:
@@ -64,6 +66,7 @@ bool MBarrier::completeIfDone() {
   }
   ++phase;
   pending = expected;
+  before = std::move(completed.preceded);
   completed = std::move(current);
   current = {};
   observersBefore = std::move(observers);

@@ -31,6 +31,7 @@ BarrierElement sim::getBarrierElement(Operation *op, mlir::Value barrier,
   element.array = builder.getSlot(barrier);
   if (index) {
     element.index = builder.getSlot(index);
+    builder.noteDependence(op, index);
   }
   auto type = cast<tlx::MBarrierType>(barrier.getType());
   element.count = type.getCount().getConstant().value_or(1);
@@ -94,6 +95,7 @@ static LogicalResult buildWait(tlx::BarrierWaitOp op, ProgramBuilder &builder) {
   BarrierElement element = getBarrierElement(op, op.getBarrier(), op.getIndex(),
                                              Signals::No, builder);
   Slot phase = builder.getSlot(op.getPhase());
+  builder.noteDependence(op, op.getPhase());
   bool producer = op.getProducer();
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     if (std::optional<int64_t> barrier = element.get(machine, task)) {
@@ -110,6 +112,7 @@ static LogicalResult buildWait(tlx::BarrierWaitOp op, ProgramBuilder &builder) {
 /// Notes that the task arrives at a named barrier.
 static void addNamedSignaller(Operation *op, mlir::Value id,
                               ProgramBuilder &builder) {
+  builder.noteDependence(op, id);
   NamedSignaller signaller{builder.getTask(), builder.getSite(op), {}};
   APInt value;
   if (matchPattern(id, m_ConstantInt(&value))) {

@@ -38,6 +38,7 @@ static LogicalResult buildRemoteArrive(tlx::RemoteBarrierArriveOp op,
   BarrierElement element = getBarrierElement(op, op.getBarrier(), op.getIndex(),
                                              Signals::Any, builder);
   Slot mask = builder.getSlot(op.getMask());
+  builder.noteDependence(op, op.getMask());
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     std::optional<int64_t> barrier = element.get(machine, task);
     if (!barrier) {

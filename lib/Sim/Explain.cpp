@@ -42,21 +42,38 @@ std::string Explain::state(const MBarrier &barrier) const {
   return text;
 }
 
+std::string Explain::phase(const MBarrier &barrier, uint64_t back) {
+  return barrier.phase < back ? "the phase before the first"
+                              : "phase " + std::to_string(barrier.phase - back);
+}
+
 Finding Explain::lapped(const MBarrier &barrier, const Observer &observer,
                         Site site) const {
-  std::string phase = std::to_string(barrier.phase - 1);
-  std::string before = barrier.phase < 2
-                           ? "the phase before the first"
-                           : "phase " + std::to_string(barrier.phase - 2);
+  std::string phase = this->phase(barrier, 1);
+  std::string before = this->phase(barrier, 2);
   return {Fault::PhaseLapped,
           site,
-          "phase " + phase + " of " + this->barrier(barrier) +
-              " can complete before " + task(observer.task) +
+          phase + " of " + this->barrier(barrier) + " can complete before " +
+              task(observer.task) +
               " has seen the phase before it, which its parity cannot tell "
               "from the one after",
           {{observer.site, task(observer.task) + " waits for " + before +
-                               " here; whoever completes phase " + phase +
+                               " here; whoever completes " + phase +
                                " has to wait for it"}}};
+}
+
+Finding Explain::aliased(const MBarrier &barrier, const Task &waiter,
+                         Site site) const {
+  std::string between = phase(barrier, 2);
+  return {Fault::ParityAliased,
+          site,
+          waiter.name + " can wait for " + phase(barrier, 1) + " of " +
+              this->barrier(barrier) + " before " + between +
+              " has completed, when its parity is that of " +
+              phase(barrier, 3) + " too, which lets it pass",
+          {{barrier.completedBefore,
+            "this completes " + between + "; " + waiter.name +
+                " has to wait for it, or for something after it, first"}}};
 }
 
 //===----------------------------------------------------------------------===//

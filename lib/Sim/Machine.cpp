@@ -263,6 +263,7 @@ void Machine::acquire(Task &task) {
   }
   if (condition.kind == Condition::Barrier) {
     MBarrier &barrier = barriers[size_t(condition.barrier)];
+    checkParity(barrier, task, condition.site);
     task.knowledge.join(barrier.getCompleted());
     barrier.observers.push_back(
         {{task.index, task.time}, condition.site, task.index});

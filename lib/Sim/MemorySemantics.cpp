@@ -71,6 +71,7 @@ static LogicalResult buildView(tlx::LocalViewOp op, ProgramBuilder &builder) {
   }
   Slot source = builder.getSlot(op.getSource());
   Slot index = builder.getSlot(op.getIndex());
+  builder.noteDependence(op, op.getIndex());
   Slot view = builder.getSlot(op.getView());
   int64_t count = shape->front();
   builder.append(op, [=, size = *bytes](Machine &machine, Task &task) {
@@ -99,6 +100,9 @@ static LogicalResult buildSlice(tlx::LocalSliceOp op, ProgramBuilder &builder) {
   Slot source = builder.getSlot(op.getSource());
   Slot view = builder.getSlot(op.getView());
   std::vector<Slot> offsets = builder.getSlots(op.getOffsets());
+  for (mlir::Value offset : op.getOffsets()) {
+    builder.noteDependence(op, offset);
+  }
   FailureOr<tlx::SharedLayout> layout =
       tlx::getSharedLayout(op.getSource().getType());
   // Rows of a swizzle pattern, and columns of a panel.

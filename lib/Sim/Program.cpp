@@ -95,6 +95,12 @@ void ProgramBuilder::append(Operation *op, Run run, bool isVisible) {
   code->push_back({std::move(run), getSite(op), isVisible});
 }
 
+void ProgramBuilder::noteDependence(Operation *op, mlir::Value value) {
+  if (const Sources &sources = inputs.get(value); !sources.empty()) {
+    dependences.push_back({op, sources});
+  }
+}
+
 LogicalResult ProgramBuilder::appendBlock(Block &block) {
   for (Operation &op : block) {
     if (op.hasTrait<OpTrait::IsTerminator>()) {

@@ -12,6 +12,7 @@
 #include "Semantics.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::jfa;
@@ -24,6 +25,18 @@ static void appendJump(Operation *op, ProgramBuilder &builder, Target target) {
                        [target](Machine &, Task &task) { task.jump(*target); });
 }
 
+/// Notes what decides on whether, or how often, a region runs that does more
+/// than compute.
+static void noteControl(Operation *op, ValueRange control,
+                        ProgramBuilder &builder) {
+  if (isMemoryEffectFree(op)) {
+    return;
+  }
+  for (mlir::Value value : control) {
+    builder.noteDependence(op, value);
+  }
+}
+
 static LogicalResult buildFor(scf::ForOp op, ProgramBuilder &builder) {
   Slot induction = builder.getSlot(op.getInductionVar());
   Slot lower = builder.getSlot(op.getLowerBound());
@@ -33,6 +46,8 @@ static LogicalResult buildFor(scf::ForOp op, ProgramBuilder &builder) {
   if (failed(kind)) {
     return failure();
   }
+  noteControl(op, {op.getLowerBound(), op.getUpperBound(), op.getStep()},
+              builder);
   builder.append(op, [=](Machine &, Task &task) {
     task[induction].integer = task[lower].integer;
   });
@@ -61,6 +76,7 @@ static LogicalResult buildFor(scf::ForOp op, ProgramBuilder &builder) {
 
 static LogicalResult buildIf(scf::IfOp op, ProgramBuilder &builder) {
   Slot condition = builder.getSlot(op.getCondition());
+  noteControl(op, op.getCondition(), builder);
   Target otherwise = builder.makeTarget(), end = builder.makeTarget();
   builder.appendBranch(op, otherwise, /*always=*/false,
                        [=](Machine &, Task &task) {
@@ -86,6 +102,7 @@ static LogicalResult buildIf(scf::IfOp op, ProgramBuilder &builder) {
 
 static LogicalResult buildWhile(scf::WhileOp op, ProgramBuilder &builder) {
   Slot condition = builder.getSlot(op.getConditionOp().getCondition());
+  noteControl(op, op.getConditionOp().getCondition(), builder);
   builder.appendCopies(op, op.getInits(), op.getBeforeArguments());
   Target begin = builder.makeTarget(), end = builder.makeTarget();
   *begin = builder.getPlace();

@@ -102,7 +102,8 @@ sim::buildSimulation(tlx::KernelOp kernel, bool values) {
           kernel->getAttrOfType<IntegerAttr>(tlx::kTensorColumnsAttr)) {
     program.tensorColumns = columns.getInt();
   }
-  ProgramBuilder builder(program, simulation->sites, values);
+  ProgramBuilder builder(program, simulation->sites, values,
+                         values ? InputDependence() : InputDependence(kernel));
   builder.getSite(kernel);
   builder.setCode(program.prologue);
   Block &body = kernel.getBody().front();
@@ -116,6 +117,7 @@ sim::buildSimulation(tlx::KernelOp kernel, bool values) {
   if (failed(builder.appendBlock(body))) {
     return failure();
   }
+  simulation->dependences = builder.takeDependences();
   return simulation;
 }
 

@@ -198,6 +198,7 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
   std::optional<Slot> mask;
   if (op.getMulticast()) {
     mask = builder.getSlot(op.getMulticast());
+    builder.noteDependence(op, op.getMulticast());
   }
   BarrierElement element =
       getBarrierElement(op, op.getBarrier(), op.getIndex(),

@@ -7,6 +7,9 @@
 
 #include "jfa/Sim/TensorMemory.h"
 
+#include <algorithm>
+#include <cstring>
+
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
@@ -23,6 +26,20 @@ std::pair<int64_t, int64_t> TensorView::getRange() const {
   return {begin * perColumn, (begin + cells) * perColumn};
 }
 
+/// The bytes of an element, one or two cells of a lane, which are not
+/// neighbours.
+template <typename Bytes, typename Copy>
+static void forEachCell(Bytes *bytes, const TensorView &view, int64_t lane,
+                        int64_t column, uint8_t *element, Copy copy) {
+  int64_t stride = TensorMemory::kLanes * TensorMemory::kCellBytes;
+  int64_t size =
+      std::min<int64_t>(getBytes(view.kind), TensorMemory::kCellBytes);
+  Bytes *cell = bytes + view.getOffset(lane, column);
+  for (int64_t at = 0; at < getBytes(view.kind); at += size, cell += stride) {
+    copy(cell, element + at, size_t(size));
+  }
+}
+
 bool TensorMemory::contains(const TensorView &view) const {
   auto [begin, end] = view.getRange();
   return begin >= 0 && end <= int64_t(bytes.size());
@@ -32,7 +49,11 @@ TileRef TensorMemory::load(const TensorView &view) const {
   TileRef tile(new Tile(view.kind, {kLanes, view.columns}));
   for (int64_t lane = 0; lane < kLanes; ++lane) {
     for (int64_t column = 0; column < view.columns; ++column) {
-      const uint8_t *from = bytes.data() + view.getOffset(lane, column);
+      uint8_t from[8];
+      forEachCell(bytes.data(), view, lane, column, from,
+                  [](const uint8_t *cell, uint8_t *element, size_t size) {
+                    std::memcpy(element, cell, size);
+                  });
       auto to = size_t(lane * view.columns + column);
       if (isReal(view.kind)) {
         tile->reals[to] = decodeReal(view.kind, from);
@@ -47,13 +68,17 @@ TileRef TensorMemory::load(const TensorView &view) const {
 void TensorMemory::store(const TensorView &view, const Tile &tile) {
   for (int64_t lane = 0; lane < kLanes; ++lane) {
     for (int64_t column = 0; column < view.columns; ++column) {
-      uint8_t *to = bytes.data() + view.getOffset(lane, column);
+      uint8_t to[8];
       auto from = size_t(lane * view.columns + column);
       if (isReal(view.kind)) {
         encode(view.kind, tile.reals[from], to);
       } else {
         encode(view.kind, tile.integers[from], to);
       }
+      forEachCell(bytes.data(), view, lane, column, to,
+                  [](uint8_t *cell, const uint8_t *element, size_t size) {
+                    std::memcpy(cell, element, size);
+                  });
     }
   }
 }

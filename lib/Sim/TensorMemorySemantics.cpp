@@ -69,6 +69,7 @@ LogicalResult sim::buildTensorView(tlx::LocalViewOp op,
   }
   Slot source = builder.getSlot(op.getSource());
   Slot index = builder.getSlot(op.getIndex());
+  builder.noteDependence(op, op.getIndex());
   Slot view = builder.getSlot(op.getView());
   builder.append(op, [=, size = *columns](Machine &machine, Task &task) {
     int64_t number = task[index].integer;
@@ -93,11 +94,15 @@ LogicalResult sim::buildTensorSlice(tlx::LocalSliceOp op,
   Slot source = builder.getSlot(op.getSource());
   Slot view = builder.getSlot(op.getView());
   std::vector<Slot> offsets = builder.getSlots(op.getOffsets());
+  for (mlir::Value offset : op.getOffsets()) {
+    builder.noteDependence(op, offset);
+  }
   int64_t last = from->columns - to->columns;
-  int64_t perColumn = TensorMemory::kCellBytes / getBytes(from->kind);
+  int64_t bytes = getBytes(from->kind);
   builder.append(op, [=](Machine &machine, Task &task) {
     int64_t row = task[offsets[0]].integer, column = task[offsets[1]].integer;
-    if (row != 0 || column < 0 || column > last || column % perColumn != 0) {
+    if (row != 0 || column < 0 || column > last ||
+        column * bytes % TensorMemory::kCellBytes != 0) {
       machine.fail(Fault::OutOfBounds, task.site,
                    "expected a slice of all lanes and of whole columns inside "
                    "of its tile, but it begins at row " +
@@ -105,7 +110,8 @@ LogicalResult sim::buildTensorSlice(tlx::LocalSliceOp op,
                        std::to_string(column));
       column = 0;
     }
-    task[view].integer = task[source].integer + column / perColumn;
+    task[view].integer =
+        task[source].integer + column * bytes / TensorMemory::kCellBytes;
   });
   return success();
 }

@@ -14,6 +14,11 @@
 #include "jfa/Sim/Schedule.h"
 #include "jfa/Sim/Sim.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 namespace mlir::jfa::sim {
 #define GEN_PASS_DEF_VERIFYPROTOCOLPASS
 #include "jfa/Sim/Passes.h.inc"
@@ -198,25 +203,14 @@ static bool makeAttentionLaunches(tlx::KernelOp kernel,
 // Any kernel
 //===----------------------------------------------------------------------===//
 
-/// What keeps a kernel from being enumerated, or nothing.
-static std::string findObstacle(tlx::KernelOp kernel,
-                                const Simulation &simulation,
-                                ArrayRef<StringRef> counts) {
-  for (const Argument &argument : simulation.program.arguments) {
-    if (argument.kind == ArgumentKind::Scalar && !isReal(argument.element) &&
-        !llvm::is_contained(counts, argument.name)) {
-      return "the argument '" + argument.name + "', which '" +
-             kTripCounts.str() + "' does not name";
+static SmallVector<StringRef> getTripCounts(tlx::KernelOp kernel) {
+  SmallVector<StringRef> counts;
+  if (auto names = kernel->getAttrOfType<ArrayAttr>(kTripCounts)) {
+    for (auto name : names.getAsRange<StringAttr>()) {
+      counts.push_back(name.getValue());
     }
   }
-  bool loads = kernel
-                   .walk([](tlx::GlobalLoadOp load) {
-                     return load.getType().isSignlessInteger()
-                                ? WalkResult::interrupt()
-                                : WalkResult::advance();
-                   })
-                   .wasInterrupted();
-  return loads ? "integers in global memory" : "";
+  return counts;
 }
 
 static void makeLaunch(const Simulation &simulation, ArrayRef<StringRef> counts,
@@ -236,25 +230,18 @@ static void makeLaunch(const Simulation &simulation, ArrayRef<StringRef> counts,
   }
 }
 
-/// All combinations of the trip counts. Returns what it cannot enumerate.
+/// All combinations of the trip counts. Returns why there are none.
 static std::string makeLaunches(tlx::KernelOp kernel,
                                 const Simulation &simulation,
                                 std::vector<Launch> &launches) {
-  SmallVector<StringRef> counts;
-  if (auto names = kernel->getAttrOfType<ArrayAttr>(kTripCounts)) {
-    for (auto name : names.getAsRange<StringAttr>()) {
-      counts.push_back(name.getValue());
-    }
-  }
-  std::string obstacle = findObstacle(kernel, simulation, counts);
-  if (!obstacle.empty()) {
-    return obstacle;
-  }
+  SmallVector<StringRef> counts = getTripCounts(kernel);
   int64_t base = getMaxTrips(simulation.program) + 1, total = 1;
   for (size_t i = 0; i < counts.size(); ++i) {
     total *= base;
     if (total > kMaxLaunches) {
-      return "so many trip counts";
+      return std::to_string(base) + " values of each of " +
+             std::to_string(counts.size()) + " trip counts are more than " +
+             std::to_string(kMaxLaunches) + " launches";
     }
   }
   for (int64_t number = 0; number < total; ++number) {
@@ -264,12 +251,114 @@ static std::string makeLaunches(tlx::KernelOp kernel,
 }
 
 //===----------------------------------------------------------------------===//
+// What launches do not show
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An op that others notice and that depends on what no launch knows.
+struct Unseen {
+  /// How much of it launches show: not what can be any number; one of the ways
+  /// that values of tiles decide on; or both, where that is all there is to
+  /// see.
+  enum Shown { Nothing, OneWay, BothWays };
+
+  Operation *op;
+  mlir::Value source;
+  std::string what;
+  Shown shown;
+};
+} // namespace
+
+/// What the launches of a kernel do not know of a source, or nothing.
+static std::string describe(mlir::Value source, tlx::KernelOp kernel,
+                            bool isAttention, ArrayRef<StringRef> counts) {
+  bool isInteger = source.getType().isIntOrIndex();
+  if (auto argument = dyn_cast<BlockArgument>(source)) {
+    StringRef name =
+        cast<StringAttr>(kernel.getArgumentNames()[argument.getArgNumber()]);
+    if (isInteger && (isAttention || llvm::is_contained(counts, name))) {
+      return "";
+    }
+    std::string text = "the argument '" + name.str() + "'";
+    return isInteger
+               ? text + ", which '" + kTripCounts.str() + "' does not name"
+               : text;
+  }
+  if (hasEffect<MemoryEffects::Read>(source.getDefiningOp())) {
+    if (isInteger && isAttention) {
+      return "";
+    }
+    return isInteger ? "integers in global memory" : "numbers in memory";
+  }
+  return "values of tiles";
+}
+
+/// Whether a branch does nothing but to access buffers: who is ordered after
+/// whom is the same on both ways, so that a run of each shows all.
+static bool isOnlyAccesses(Operation *branch) {
+  WalkResult result = branch->walk([](Operation *op) {
+    bool isAccess = isa<tlx::BufferAccessOpInterface>(op) &&
+                    !isa<tlx::AsyncOpInterface>(op);
+    return op->getNumRegions() > 0 || isAccess || isMemoryEffectFree(op)
+               ? WalkResult::advance()
+               : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
+static Unseen::Shown getShown(Operation *op, mlir::Value source) {
+  Operation *definition = source.getDefiningOp();
+  if (!definition || hasEffect<MemoryEffects::Read>(definition) ||
+      !source.getType().isInteger(1) || !isa<RegionBranchOpInterface>(op) ||
+      isa<LoopLikeOpInterface>(op)) {
+    return Unseen::Nothing;
+  }
+  return isOnlyAccesses(op) ? Unseen::BothWays : Unseen::OneWay;
+}
+
+/// The ops whose effect no launch alone shows in full; the least shown first.
+static std::vector<Unseen> findUnseen(const Simulation &simulation,
+                                      tlx::KernelOp kernel, bool isAttention) {
+  SmallVector<StringRef> counts = getTripCounts(kernel);
+  std::vector<Unseen> found;
+  for (const Dependence &dependence : simulation.dependences) {
+    for (mlir::Value source : dependence.sources) {
+      std::string what = describe(source, kernel, isAttention, counts);
+      if (!what.empty()) {
+        found.push_back({dependence.op, source, std::move(what),
+                         getShown(dependence.op, source)});
+      }
+    }
+  }
+  llvm::stable_sort(found, [](const Unseen &x, const Unseen &y) {
+    return x.shown < y.shown;
+  });
+  return found;
+}
+
+/// The kernel on the other way: where none of the `sources` holds.
+static OwningOpRef<tlx::KernelOp> makeOtherWay(tlx::KernelOp kernel,
+                                               ArrayRef<Unseen> unseen) {
+  IRMapping mapping;
+  OwningOpRef<tlx::KernelOp> other(cast<tlx::KernelOp>(kernel->clone(mapping)));
+  OpBuilder builder(kernel.getContext());
+  for (const Unseen &each : unseen) {
+    mlir::Value source = mapping.lookup(each.source);
+    builder.setInsertionPointAfterValue(source);
+    auto never = arith::ConstantOp::create(builder, source.getLoc(),
+                                           builder.getBoolAttr(false));
+    source.replaceAllUsesWith(never);
+  }
+  return other;
+}
+
+//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
 /// Runs a launch under a schedule. Fails after diagnostics.
-static LogicalResult verify(const Simulation &simulation, Launch launch,
-                            const char *schedule) {
+static LogicalResult verifyOne(const Simulation &simulation, Launch launch,
+                               const char *schedule) {
   std::string error;
   Report report;
   run(simulation, launch, *makeSchedule(schedule, 0, error), report);
@@ -279,48 +368,103 @@ static LogicalResult verify(const Simulation &simulation, Launch launch,
   return success(report.empty());
 }
 
+/// With operations early and late.
+static LogicalResult verifyAll(const Simulation &simulation,
+                               ArrayRef<Launch> launches) {
+  return success(llvm::all_of(launches, [&](const Launch &launch) {
+    return succeeded(verifyOne(simulation, launch, "eager")) &&
+           succeeded(verifyOne(simulation, launch, "late"));
+  }));
+}
+
+/// Where values of tiles decide only on accesses: with none that hold.
+static LogicalResult verifyOtherWay(tlx::KernelOp kernel,
+                                    ArrayRef<Unseen> unseen,
+                                    ArrayRef<Launch> launches) {
+  OwningOpRef<tlx::KernelOp> other = makeOtherWay(kernel, unseen);
+  auto simulation = buildSimulation(*other, /*values=*/false);
+  return success(succeeded(simulation) &&
+                 succeeded(verifyAll(**simulation, launches)));
+}
+
 namespace {
 struct VerifyProtocolPass
     : public sim::impl::VerifyProtocolPassBase<VerifyProtocolPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    if (!enabled) {
-      return giveUp("it was switched off");
-    }
     tlx::KernelOp kernel = getOperation();
+    if (mode == Verification::Off) {
+      return (void)settle(kNothing, kernel.getLoc(), "it was switched off");
+    }
     auto simulation = buildSimulation(kernel, /*values=*/false);
-    if (failed(simulation)) {
-      return signalPassFailure();
+    if (failed(simulation) || failed(verifyLaunches(**simulation))) {
+      signalPassFailure();
     }
-    std::vector<Launch> launches;
-    if (!makeAttentionLaunches(kernel, **simulation, launches)) {
-      launches.clear();
-      std::string obstacle = makeLaunches(kernel, **simulation, launches);
-      if (!obstacle.empty()) {
-        return giveUp("its trip counts cannot be enumerated because of " +
-                      obstacle);
-      }
-    }
-    // With operations early and late.
-    for (Launch &launch : launches) {
-      if (failed(verify(**simulation, launch, "eager")) ||
-          failed(verify(**simulation, std::move(launch), "late"))) {
-        return signalPassFailure();
-      }
-    }
-    mark("verified");
   }
 
 private:
+  /// How far a kernel has been verified, if not in full: for its manifest, and
+  /// in a sentence.
+  struct Extent {
+    std::string mark, words;
+  };
+  const Extent kNothing{"not verified: ", "not been verified"};
+  const Extent kPart{"partly verified: ", "been verified in part"};
+
+  LogicalResult verifyLaunches(const Simulation &simulation) {
+    tlx::KernelOp kernel = getOperation();
+    std::vector<Launch> launches;
+    bool isAttention = makeAttentionLaunches(kernel, simulation, launches);
+    std::vector<Unseen> unseen = findUnseen(simulation, kernel, isAttention);
+    if (!unseen.empty() && unseen[0].shown == Unseen::Nothing) {
+      return settle(kNothing, unseen[0], "");
+    }
+    if (!isAttention) {
+      launches.clear();
+      std::string why = makeLaunches(kernel, simulation, launches);
+      if (!why.empty()) {
+        return settle(kNothing, kernel.getLoc(), why);
+      }
+    }
+    if (failed(verifyAll(simulation, launches))) {
+      return failure();
+    }
+    if (!unseen.empty() && unseen[0].shown == Unseen::OneWay) {
+      return settle(kPart, unseen[0], ", of which one case was seen");
+    }
+    if (!unseen.empty() && failed(verifyOtherWay(kernel, unseen, launches))) {
+      return failure();
+    }
+    mark("verified");
+    return success();
+  }
+
   void mark(const std::string &text) {
     getOperation()->setAttr("tlx.protocol",
                             StringAttr::get(&getContext(), text));
   }
-  void giveUp(const std::string &why) {
-    mark("not verified: " + why);
-    emitRemark(getOperation().getLoc())
-        << "the protocol has not been verified: " << why;
+
+  /// Says that the protocol has not been verified, or partly. Fails if it had
+  /// to be.
+  LogicalResult settle(const Extent &extent, Location location,
+                       const std::string &why,
+                       std::optional<Location> source = std::nullopt) {
+    mark(extent.mark + why);
+    bool isError = mode == Verification::Strict;
+    InFlightDiagnostic diagnostic =
+        isError ? mlir::emitError(location) : emitRemark(location);
+    diagnostic << "the protocol has " << extent.words << ": " << why;
+    if (source) {
+      diagnostic.attachNote(*source) << "which comes from here";
+    }
+    return failure(isError);
+  }
+  LogicalResult settle(const Extent &extent, const Unseen &unseen,
+                       const std::string &limit) {
+    return settle(extent, unseen.op->getLoc(),
+                  "it depends on " + unseen.what + limit,
+                  unseen.source.getLoc());
   }
 };
 } // namespace

@@ -161,10 +161,28 @@ class Variants(unittest.TestCase):
         jagged = shapes.Shape("j", "jagged", [9], [9], 1, 64, False)
         self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [dense])
         self.assertEqual(variants.shapes_of(sets[1], [dense, jagged]), [])
-        sets[0].problem["MAX_LENGTH"] = "8"
+        for name in ("MAX_QUERIES", "MAX_KEYS"):
+            sets[0].problem[name] = "8"
+            self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [])
+            sets[0].problem[name] = "9"
+            self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]),
+                             [dense])
+        sets[0].problem["MIN_QUERIES"] = "10"
         self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [])
-        sets[0].problem["MAX_LENGTH"] = "9"
+        sets[0].problem["MIN_QUERIES"] = "9"
         self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [dense])
+        # Empty sequences do not count as short.
+        dense.q_len.append(0)
+        self.assertEqual(variants.shapes_of(sets[0], [dense, jagged]), [dense])
+
+
+    def test_a_shape_is_for_the_first_set_that_suits(self):
+        sets = variants.tuning_sets(table_rows(), CANDIDATES, "c")[:1]
+        sets.insert(0, variants.Set(0, {**sets[0].problem, "MAX_KEYS": "8"}, []))
+        short, long = (shapes.Shape(str(n), "dense", [n], [n], 1, 64, False)
+                       for n in (8, 9))
+        self.assertEqual(variants.share_out(sets, [long, short]),
+                         {0: [short], sets[1].line: [long]})
 
 
 class Choices(unittest.TestCase):

@@ -172,21 +172,28 @@ def sizes():
 
 
 @test
-def short_sequences():
-    """Batches of short sequences get a kernel made for them."""
+def lengths_choose():
+    """What kernel a plan takes depends on the lengths of its sequences."""
 
-    def body(lengths, limit):
-        p = Problem("jagged", lengths, lengths, (4, 2), lead=3, tail=70).make()
-        plan = make_plan(p)
-        got = plan.facts()["parameters"]
-        assert f"MAX_LENGTH={limit} " in got, \
-            f"expected MAX_LENGTH={limit}, but got {got}"
+    def body(p, tile):
+        plan = make_plan(p.make())
+        got = plan.facts()["block_m"]
+        assert got == tile, f"expected tiles of {tile} rows, but got {got}"
         error, bound = compare(p, *run(p, plan))
         return f"error {error:.2e} of {bound:.2e}"
 
-    lengths = [34, 64, 0, 1, 63] * 40
-    yield "short sequences", lambda: body(lengths, "64")
-    yield "one that is not short", lambda: body([*lengths, 65], "0")
+    short = [34, 64, 0, 1, 63] * 40
+    for lengths, tile in ((short, 64), ([*short, 65], 128)):
+        yield (f"jagged up to {max(lengths)}", lambda n=lengths, t=tile: body(
+            Problem("jagged", n, n, (4, 2), lead=3, tail=70), t))
+    keys = [700, 0, 1, 130, 2000] * 10
+    for causal in (False, True):
+        for lq, tile in ((128, 128), (192, 192), (256, 128), (257, 192),
+                         (512, 192)):
+            yield (f"broadcast D64 Lq {lq} {'causal' if causal else 'full'}",
+                   lambda n=lq, t=tile, c=causal: body(
+                       Problem("broadcast", [n] * len(keys), keys, (4, 2), 64,
+                               causal=c), t))
 
 
 @test

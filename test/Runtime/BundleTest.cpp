@@ -151,7 +151,7 @@ TEST(Bundle, SurvivesDamage) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Adds a bundle with a kernel for each limit of the length, in this order. The
+/// Adds a bundle with a kernel for each limit of the keys, in this order. The
 /// bundle has no bytes of its own to keep: nobody loads its code.
 void addKernels(KernelRegistry &registry, const std::string &source,
                 const std::vector<std::string> &limits) {
@@ -162,7 +162,7 @@ void addKernels(KernelRegistry &registry, const std::string &source,
   for (const std::string &limit : limits) {
     std::string with = kernel;
     const std::string at = "\"BLOCK_M\"";
-    with.insert(with.find(at), "\"MAX_LENGTH\":" + limit + ",");
+    with.insert(with.find(at), "\"MAX_KEYS\":" + limit + ",");
     header += (header == begin ? "" : ",") + with;
   }
   std::string bytes = makeBundle(header + end);
@@ -171,13 +171,13 @@ void addKernels(KernelRegistry &registry, const std::string &source,
   ASSERT_FALSE(status.failed()) << status.message;
 }
 
-/// Which kernel serves a batch of so long sequences, as "SOURCE LIMIT".
+/// Which kernel serves sequences of so many keys, as "SOURCE LIMIT".
 std::string findFor(KernelRegistry &registry, int64_t longest) {
   const Gpu gpu = {0, nullptr, 132, 9, 0, 1};
   Kernel *kernel = findKernel(registry, gpu, "attention_fwd",
-                              {{"HEAD_DIM", "128"}}, longest);
+                              {{"HEAD_DIM", "128"}}, {1, 1, longest});
   return kernel ? kernel->getSource() + " " +
-                      kernel->getManifest().getParameter("MAX_LENGTH", "")
+                      kernel->getManifest().getParameter("MAX_KEYS", "")
                 : "none";
 }
 } // namespace

@@ -11,7 +11,6 @@
 
 #include "gtest/gtest.h"
 
-#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
@@ -49,8 +48,7 @@ static std::vector<jfaKernelFacts> getEmbedded() {
 }
 
 /// The parameters that tell the kernels of an entry apart.
-static std::vector<std::string> getNames(const std::string &entry,
-                                         const std::string &arch) {
+static std::vector<std::string> getNames(const std::string &entry) {
   if (entry == "attention_bwd_pre") {
     return {"HEAD_DIM", "ELEMENT", "JAGGED", "BROADCAST_QUERY"};
   }
@@ -66,26 +64,50 @@ static std::vector<std::string> getNames(const std::string &entry,
   if (entry == "attention_bwd_post") {
     return {"HEAD_DIM", "ELEMENT", "JAGGED"};
   }
-  if (entry == "attention_fwd" && arch == "sm_90a") {
-    return {"HEAD_DIM",        "ELEMENT", "JAGGED",
-            "BROADCAST_QUERY", "CAUSAL",  "MAX_LENGTH"};
-  }
   return {"HEAD_DIM", "ELEMENT", "JAGGED", "BROADCAST_QUERY", "CAUSAL"};
 }
 
-/// The kernels that an entry has to have: every combination, but that shared
-/// queries are jagged, and that no inputs are rotated where nothing is.
+/// The limits of lengths that kernels have.
+static std::string getLimits(const jfaKernelFacts &facts) {
+  std::string limits;
+  for (const char *name : {"MIN_QUERIES", "MAX_QUERIES", "MAX_KEYS"}) {
+    std::string limit = getParameter(facts, name);
+    limits += " " + (limit.empty() ? "0" : limit);
+  }
+  return limits;
+}
+
+static const std::string kNoLimits = " 0 0 0";
+
+/// Which limits the kernels for a problem have: those for some lengths are
+/// there where that brings something.
+static std::vector<std::string> getLimitsOf(const std::string &problem) {
+  auto has = [&](const char *words) {
+    return problem.find(words) != std::string::npos;
+  };
+  if (has("sm_90a attention_fwd ") && has(" HEAD_DIM=128") &&
+      has(" JAGGED=true") && has(" BROADCAST_QUERY=false CAUSAL=false")) {
+    return {" 0 64 64", kNoLimits};
+  }
+  if (has("sm_90a attention_fwd ") && has(" HEAD_DIM=64") &&
+      has(" BROADCAST_QUERY=true")) {
+    return {" 129 192 0", " 257 0 0", kNoLimits};
+  }
+  return {kNoLimits};
+}
+
+/// The problems that an entry has to have kernels for: every combination, but
+/// that shared queries are jagged, and that no inputs are rotated where nothing
+/// is.
 static std::vector<std::string> getProblems(const std::string &entry,
                                             const std::string &arch) {
   std::vector<std::string> problems = {arch + " " + entry};
-  for (const std::string &name : getNames(entry, arch)) {
+  for (const std::string &name : getNames(entry)) {
     std::vector<std::string> values = {"false", "true"};
     if (name == "HEAD_DIM") {
       values = {"64", "128"};
     } else if (name == "ELEMENT") {
       values = {"bf16", "f16"};
-    } else if (name == "MAX_LENGTH") {
-      values = {"0", "64"};
     } else if (name == "ROTARY") {
       values = {"0", "1", "2"};
     }
@@ -93,19 +115,11 @@ static std::vector<std::string> getProblems(const std::string &entry,
     for (const std::string &problem : problems) {
       for (const std::string &value : values) {
         bool isDense = problem.find(" JAGGED=false") != std::string::npos;
-        // Short sequences have kernels of their own where that brings
-        // something.
-        bool hasShort =
-            problem.find(" HEAD_DIM=128") != std::string::npos && !isDense &&
-            problem.find(" BROADCAST_QUERY=true") == std::string::npos &&
-            problem.find(" CAUSAL=true") == std::string::npos;
         bool isRotated = problem.find(" ROTARY=0") == std::string::npos;
         if (name == "ROTATE_INPUTS" && value == "true" && !isRotated) {
           continue;
         }
-        if (name == "MAX_LENGTH"
-                ? value == "0" || hasShort
-                : name != "BROADCAST_QUERY" || value == "false" || !isDense) {
+        if (name != "BROADCAST_QUERY" || value == "false" || !isDense) {
           longer.push_back(problem + " " + name + "=" + value);
         }
       }
@@ -119,10 +133,10 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
   std::map<std::string, int> found;
   for (const jfaKernelFacts &facts : getEmbedded()) {
     std::string key = std::string(facts.arch) + " " + facts.entry;
-    for (const std::string &name : getNames(facts.entry, facts.arch)) {
+    for (const std::string &name : getNames(facts.entry)) {
       key += " " + name + "=" + getParameter(facts, name);
     }
-    ++found[key];
+    ++found[key + getLimits(facts)];
   }
   // Without ptxas or the compiler the library is built without kernels, and
   // CMake has warned. Then there is nothing to compare; the runtime is tested
@@ -131,15 +145,18 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
     GTEST_SKIP() << "the library was built without kernels";
   }
   const std::pair<const char *, const char *> entries[] = {
-      {"sm_90a", "attention_fwd"},       {"sm_90a", "attention_bwd_pre"},
-      {"sm_90a", "attention_bwd"},       {"sm_90a", "attention_bwd_query"},
-      {"sm_90a", "attention_bwd_post"},  {"sm_90a", "block_attention_fwd"},
-      {"sm_90a", "block_attention_bwd"}, {"sm_100a", "attention_fwd"}};
+      {"sm_90a", "attention_fwd"},        {"sm_90a", "attention_bwd_pre"},
+      {"sm_90a", "attention_bwd"},        {"sm_90a", "attention_bwd_query"},
+      {"sm_90a", "attention_bwd_post"},   {"sm_90a", "block_attention_fwd"},
+      {"sm_90a", "block_attention_bwd"},  {"sm_100a", "attention_fwd"},
+      {"sm_100a", "block_attention_fwd"}, {"sm_100a", "block_attention_bwd"}};
   size_t expected = 0;
   for (const auto &[arch, entry] : entries) {
     for (const std::string &problem : getProblems(entry, arch)) {
-      EXPECT_EQ(found[problem], 1) << problem;
-      ++expected;
+      for (const std::string &limits : getLimitsOf(problem)) {
+        EXPECT_EQ(found[problem + limits], 1) << problem << limits;
+        ++expected;
+      }
     }
   }
   EXPECT_EQ(found.size(), expected);
@@ -154,40 +171,56 @@ TEST(EmbeddedKernels, NeitherSpillNorUseAStack) {
   }
 }
 
-TEST(EmbeddedKernels, LowerLimitsOfLengthComeFirst) {
+TEST(EmbeddedKernels, KernelsForAnyLengthsComeLast) {
   // A plan takes the first kernel that suits.
-  std::map<std::string, int64_t> before;
+  std::map<std::string, std::string> last;
   for (const jfaKernelFacts &facts : getEmbedded()) {
     std::string key = std::string(facts.arch) + " " + facts.entry;
     for (const char *name : {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED",
                              "BROADCAST_QUERY", "ROTARY", "ROTATE_INPUTS"}) {
       key += " " + getParameter(facts, name);
     }
-    std::string text = getParameter(facts, "MAX_LENGTH");
-    int64_t limit = text.empty() || text == "0"
-                        ? std::numeric_limits<int64_t>::max()
-                        : std::stoll(text);
-    auto [it, isFirst] = before.emplace(key, limit);
-    EXPECT_TRUE(isFirst || it->second < limit) << facts.parameters;
-    it->second = limit;
+    EXPECT_NE(last[key], kNoLimits) << facts.parameters;
+    last[key] = getLimits(facts);
+  }
+  for (const auto &[problem, limits] : last) {
+    EXPECT_EQ(limits, kNoLimits) << problem;
   }
 }
 
 TEST(EmbeddedKernels, LengthsThatKernelsSuit) {
-  Manifest any, some;
-  some.parameters["MAX_LENGTH"] = "64";
-  EXPECT_TRUE(suitsLength(any, 1 << 30));
-  EXPECT_TRUE(suitsLength(some, 0));
-  EXPECT_TRUE(suitsLength(some, 64));
-  EXPECT_FALSE(suitsLength(some, 65));
-  const int32_t q[] = {3, 5, 6}, k[] = {0, 0, 9};
-  EXPECT_EQ((Sequences{2, q, k, 0, 0}.findLongest()), 9);
-  EXPECT_EQ((Sequences{2, nullptr, k, 12, 0}.findLongest()), 12);
-  EXPECT_EQ((Sequences{7, nullptr, nullptr, 4, 5}.findLongest()), 5);
-  EXPECT_EQ((Sequences{0, q, k, 0, 0}.findLongest()), 0);
+  Manifest any, some, least;
+  some.parameters["MAX_QUERIES"] = "64";
+  some.parameters["MAX_KEYS"] = "48";
+  least.parameters["MIN_QUERIES"] = "8";
+  EXPECT_TRUE(suitsLengths(any, kAnyLengths));
+  EXPECT_FALSE(suitsLengths(some, kAnyLengths));
+  EXPECT_FALSE(suitsLengths(least, kAnyLengths));
+  EXPECT_TRUE(suitsLengths(some, {0, 0, 0}));
+  EXPECT_TRUE(suitsLengths(some, {1, 64, 48}));
+  EXPECT_FALSE(suitsLengths(some, {1, 65, 48}));
+  EXPECT_FALSE(suitsLengths(some, {1, 64, 49}));
+  EXPECT_TRUE(suitsLengths(least, {8, 1000, 0}));
+  EXPECT_FALSE(suitsLengths(least, {7, 1000, 0}));
 }
 
-TEST(EmbeddedKernels, ShortSequencesHaveTheirOwn) {
+TEST(EmbeddedKernels, LengthsOfSequences) {
+  auto find = [](const Sequences &sequences) {
+    Lengths lengths = findLengths(sequences);
+    return std::vector<int64_t>{lengths.fewestQueries, lengths.mostQueries,
+                                lengths.mostKeys};
+  };
+  using Values = std::vector<int64_t>;
+  const int32_t q[] = {3, 5, 5, 6}, k[] = {0, 0, 9, 9}, none[] = {4, 4, 4};
+  // A sequence without queries is not short.
+  EXPECT_EQ(find({3, q, k, 0, 0}), (Values{1, 2, 9}));
+  EXPECT_EQ(find({3, nullptr, k, 12, 0}), (Values{12, 12, 9}));
+  EXPECT_EQ(find({7, nullptr, nullptr, 4, 5}), (Values{4, 4, 5}));
+  EXPECT_EQ(find({2, none, none, 0, 0}), (Values{0, 0, 0}));
+  EXPECT_EQ(find({0, q, k, 0, 0}), (Values{0, 0, 0}));
+}
+
+TEST(EmbeddedKernels, LengthsChooseTheKernel) {
   if (getEmbedded().empty()) {
     GTEST_SKIP() << "the library was built without kernels";
   }
@@ -196,20 +229,28 @@ TEST(EmbeddedKernels, ShortSequencesHaveTheirOwn) {
   Status status = registry.addFile(JFA_TEST_FORWARD_BUNDLE);
   ASSERT_FALSE(status.failed()) << status.message;
   const Gpu gpu = {0, nullptr, 132, 9, 0, 1};
-  const KernelParameters parameters = {{"HEAD_DIM", "128"},
-                                       {"ELEMENT", "bf16"},
-                                       {"CAUSAL", "false"},
-                                       {"JAGGED", "true"},
-                                       {"BROADCAST_QUERY", "false"}};
-  auto getLimit = [&](int64_t longest) {
-    Kernel *kernel =
-        findKernel(registry, gpu, "attention_fwd", parameters, longest);
-    return kernel ? kernel->getManifest().getInteger("MAX_LENGTH", -1) : -2;
+  auto getTile = [&](const char *dim, const char *broadcast, Lengths lengths) {
+    Kernel *kernel = findKernel(registry, gpu, "attention_fwd",
+                                {{"HEAD_DIM", dim},
+                                 {"ELEMENT", "bf16"},
+                                 {"CAUSAL", "false"},
+                                 {"JAGGED", "true"},
+                                 {"BROADCAST_QUERY", broadcast}},
+                                lengths);
+    return kernel ? kernel->getManifest().getInteger("BLOCK_M", -1) : -2;
   };
-  EXPECT_EQ(getLimit(1), 64);
-  EXPECT_EQ(getLimit(64), 64);
-  EXPECT_EQ(getLimit(65), 0);
-  EXPECT_EQ(getLimit(100000), 0);
+  EXPECT_EQ(getTile("128", "false", {1, 1, 1}), 64);
+  EXPECT_EQ(getTile("128", "false", {1, 64, 64}), 64);
+  EXPECT_EQ(getTile("128", "false", {1, 64, 65}), 128);
+  EXPECT_EQ(getTile("128", "false", {65, 65, 1}), 128);
+  EXPECT_EQ(getTile("128", "false", kAnyLengths), 128);
+  EXPECT_EQ(getTile("128", "true", {512, 512, 4096}), 128);
+  for (auto [queries, tile] :
+       {std::pair(1, 128), std::pair(128, 128), std::pair(129, 192),
+        std::pair(192, 192), std::pair(193, 128), std::pair(256, 128),
+        std::pair(257, 192), std::pair(512, 192)}) {
+    EXPECT_EQ(getTile("64", "true", {queries, queries, 4096}), tile) << queries;
+  }
 }
 
 TEST(EmbeddedKernels, AreChosenByArchitecture) {
@@ -230,7 +271,7 @@ TEST(EmbeddedKernels, AreChosenByArchitecture) {
   auto getArch = [&](int32_t major, int32_t minor) -> std::string {
     const Gpu gpu = {0, nullptr, 132, major, minor, 1};
     Kernel *kernel =
-        findKernel(registry, gpu, "attention_fwd", parameters, 5000);
+        findKernel(registry, gpu, "attention_fwd", parameters, kAnyLengths);
     return kernel ? kernel->getManifest().arch : "none";
   };
   EXPECT_EQ(getArch(9, 0), "sm_90a");

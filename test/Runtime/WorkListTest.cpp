@@ -180,22 +180,28 @@ TEST(WorkList, RandomListsOfGroupsAreCompleteAndBalanced) {
 
 TEST(WorkList, LongListsHaveAsManyItemsForAnyNumberOfHeads) {
   std::mt19937 random(8);
-  std::vector<int32_t> offsets = {0};
-  for (int i = 0; i < 20000; ++i) {
-    offsets.push_back(offsets.back() + 1 + int32_t(random() % 256));
-  }
-  Sequences sequences = {20000, offsets.data(), offsets.data(), 0, 0};
-  for (bool causal : {false, true}) {
-    for (int64_t heads : {1, 4, 16}) {
-      WorkShape shape = {128, 128, causal, heads, heads, 512, 132};
-      shape.groupAbove = kLongList;
-      WorkList list = makeList(sequences, shape);
-      expectComplete(sequences, shape, list);
-      expectBalanced(sequences, shape, list);
-      // All but the last tiles are grouped.
-      int64_t last = std::max<int64_t>(kLongList / 4, 132 * heads);
-      EXPECT_LE(int64_t(list.items.size()),
-                (list.countTiles() - last) / heads + last + 8 * heads);
+  // Also where all are of a few tiles, whose shares are the most uneven.
+  for (auto [shortest, longest] :
+       {std::pair(1, 256), std::pair(500, 512), std::pair(1000, 1024)}) {
+    std::vector<int32_t> offsets = {0};
+    for (int i = 0; i < 20000; ++i) {
+      auto more = int32_t(random()) & (longest - 1);
+      offsets.push_back(offsets.back() + std::max(shortest, more + 1));
+    }
+    Sequences sequences = {20000, offsets.data(), offsets.data(), 0, 0};
+    for (bool causal : {false, true}) {
+      for (int64_t heads : {1, 4, 16}) {
+        WorkShape shape = {128, 128, causal, heads, heads, 512, 132};
+        shape.groupAbove = kLongList;
+        WorkList list = makeList(sequences, shape);
+        expectComplete(sequences, shape, list);
+        expectBalanced(sequences, shape, list);
+        // All but the last tiles are grouped.
+        int64_t last = std::max<int64_t>(kLongList / 4, 132 * heads);
+        EXPECT_LE(int64_t(list.items.size()),
+                  (list.countTiles() - last) / heads + last + 8 * heads)
+            << longest << " tokens, " << heads << " heads";
+      }
     }
   }
 }

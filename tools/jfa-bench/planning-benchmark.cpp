@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Times what making a plan costs the host beyond the driver's own calls:
-// checking the description and ordering the work, for batches of different
-// distributions of lengths. A plan may be made for each batch, so this has a
-// limit.
+// checking the description, finding the lengths that choose the kernel, and
+// ordering the work, for batches of different distributions of lengths. A plan
+// may be made for each batch, so this has a limit.
 //
 //   planning-benchmark [SEQUENCES [HEADS]]
 //
@@ -52,7 +52,7 @@ static const Distribution kDistributions[] = {
      [](std::mt19937 &random) { return random() % 1000 ? 64 : 8192; }},
 };
 
-/// Milliseconds of one plan: the description's check and the work list.
+/// Milliseconds of one plan.
 static double plan(const std::vector<int32_t> &offsets, int32_t heads,
                    bool causal, int64_t &tiles, size_t &items) {
   jfaAttentionForwardDescription description = {};
@@ -67,16 +67,23 @@ static double plan(const std::vector<int32_t> &offsets, int32_t heads,
   auto start = std::chrono::steady_clock::now();
   AttentionProblem problem;
   WorkList work;
+  Lengths lengths = {};
   Status status = checkAttention(description, problem);
   if (!status.failed()) {
     WorkShape shape = {128, 128, causal, heads, heads, 512, 132};
     shape.groupAbove = kLongList;
+    lengths = findLengths(problem.sequences);
     status = makeWorkList(problem.sequences, shape, work);
   }
   std::chrono::duration<double, std::milli> time =
       std::chrono::steady_clock::now() - start;
   if (status.failed()) {
     std::fprintf(stderr, "error: %s\n", status.message.c_str());
+    std::exit(1);
+  }
+  if (lengths.mostKeys == 0) {
+    std::fprintf(stderr, "error: expected sequences of some length, but got "
+                         "none\n");
     std::exit(1);
   }
   tiles = work.countTiles();

@@ -14,6 +14,8 @@
 
 #include "jfa/Target/PTX/Arch.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 using namespace mlir::jfa;
 
@@ -133,11 +135,17 @@ std::string DriverOptions::translate(CompileOptions &options) const {
       return message;
     }
   }
-  if (verifyProtocol != "on" && verifyProtocol != "off") {
-    return "--verify-protocol: expected on or off, but got '" + verifyProtocol +
-           "'";
+  auto verification =
+      llvm::StringSwitch<std::optional<sim::Verification>>(verifyProtocol)
+          .Case("off", sim::Verification::Off)
+          .Case("on", sim::Verification::On)
+          .Case("strict", sim::Verification::Strict)
+          .Default(std::nullopt);
+  if (!verification) {
+    return "--verify-protocol: expected on, strict or off, but got '" +
+           verifyProtocol + "'";
   }
-  options.verifyProtocol = verifyProtocol == "on";
+  options.verifyProtocol = *verification;
   options.ptx.optLevel = optLevel;
   options.ptx.ptxVersion = ptxVersion;
   // What the emulator finds it names by lines of the source.

@@ -88,9 +88,10 @@ struct DriverOptions {
   llvm::cl::opt<std::string> verifyProtocol{
       "verify-protocol",
       llvm::cl::desc("Whether to verify barriers, phases and accesses by "
-                     "running the kernel: on (default) or off, for "
-                     "experiments; the manifest says which"),
-      llvm::cl::value_desc("on|off"), llvm::cl::init("on"),
+                     "running the kernel: on (default); strict, where it is "
+                     "an error if that cannot be done in full; or off, for "
+                     "experiments. The manifest says what was done"),
+      llvm::cl::value_desc("on|strict|off"), llvm::cl::init("on"),
       llvm::cl::cat(category)};
 
   /// The options, registered on the first call. They are not global variables,

@@ -22,6 +22,7 @@ operations, and reports violations of its protocol.
   --schedule=S         eager (default), late, random:SEED, pct:DEPTH[:SEED] or
                        all[:LIMIT]
   --verify             runs tlx-verify-protocol, which makes its own launches
+  --strict             with --verify: what launches cannot show is a violation
   --order              follows the order of things only: no tiles
   --fences=as-written  does not insert proxy fences as the compiler does
   --proxy=strict       asks for a proxy fence between a generic read and an
@@ -85,6 +86,9 @@ static std::string check(const Options &options) {
   if (options.verify && options.strictProxy) {
     return "expected either '--verify' or '--proxy=strict', but got both";
   }
+  if (options.strictVerify && !options.verify) {
+    return "expected '--strict' with '--verify' only";
+  }
   if (options.attention.lengths && !options.arguments.empty()) {
     return "expected either '--lengths' or '--arg', but got both";
   }
@@ -96,6 +100,7 @@ std::string mlir::jfa::sim::parseOptions(int argc, char **argv,
   std::map<std::string, OptionReader> readers = getReaders(options);
   std::map<std::string, bool *> flags = {{"--order", &options.orderOnly},
                                          {"--verify", &options.verify},
+                                         {"--strict", &options.strictVerify},
                                          {"--help", &options.help},
                                          {"-h", &options.help}};
   options.attention.addTo(readers, flags);

@@ -30,6 +30,8 @@ struct Options {
   bool orderOnly = false;
   /// Whether to run tlx-verify-protocol instead of one launch.
   bool verify = false;
+  /// Whether it is an error that this does not show everything.
+  bool strictVerify = false;
   /// Whether to insert the fences that the compiler inserts.
   bool insertFences = true;
   /// Whether generic reads need a proxy fence before asynchronous writes.

@@ -324,7 +324,7 @@ static int runAll(const Simulation &simulation, Launch &launch,
 }
 
 /// Runs tlx-verify-protocol on kernels that can be simulated.
-static int verify(ModuleOp module) {
+static int verify(ModuleOp module, bool isStrict) {
   for (auto kernel : module.getOps<tlx::KernelOp>()) {
     if (failed(checkBudgets(kernel))) {
       return kViolation;
@@ -334,7 +334,9 @@ static int verify(ModuleOp module) {
     }
   }
   PassManager manager(module.getContext());
-  manager.nest<tlx::KernelOp>().addPass(createVerifyProtocolPass());
+  VerifyProtocolPassOptions pass;
+  pass.mode = isStrict ? Verification::Strict : Verification::On;
+  manager.nest<tlx::KernelOp>().addPass(createVerifyProtocolPass(pass));
   return succeeded(manager.run(module)) ? kRight : kViolation;
 }
 
@@ -491,7 +493,7 @@ int main(int argc, char **argv) {
       return kBadUsage;
     }
     if (options.verify) {
-      return verify(*loaded.module);
+      return verify(*loaded.module, options.strictVerify);
     }
     if (int code = build(options, file, loaded); code != kRight) {
       return code;

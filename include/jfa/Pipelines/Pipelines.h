@@ -14,6 +14,7 @@
 #define JFA_PIPELINES_PIPELINES_H
 
 #include "jfa/Dialect/TLX/Transforms/Passes.h"
+#include "jfa/Sim/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -26,7 +27,7 @@ struct PipelineOptions {
   /// Values of the kernels' parameters; the others take their defaults.
   SmallVector<tlx::ParameterBinding> bindings;
   /// Whether to verify the protocol of kernels (`tlx-verify-protocol`).
-  bool verifyProtocol = true;
+  sim::Verification verifyProtocol = sim::Verification::On;
 };
 
 /// Leaves kernels without parameters, calls, masked-tail questions and marks to

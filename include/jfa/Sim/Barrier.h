@@ -52,6 +52,9 @@ public:
   bool deliver(Epoch copy, const Knowledge &issuer, int64_t bytes);
   /// What a successful wait makes known.
   const Knowledge &getCompleted() const { return completed; }
+  /// What came before the end of the phase before the last completed one. Who
+  /// does not know of that cannot tell the last one from that before both.
+  const Clock &getBefore() const { return before; }
 
   /// The array of mbarriers that it belongs to, and its place there.
   uint32_t array, index;
@@ -66,11 +69,14 @@ public:
   llvm::SmallVector<Observer, 4> observers, observersBefore;
   /// Who has arrived in this phase.
   llvm::SmallVector<Arrival, 4> arrivals;
+  /// What has completed the last phase, and the one before it.
+  Site completedBy = 0, completedBefore = 0;
 
 private:
   bool completeIfDone();
 
   Knowledge current, completed;
+  Clock before;
 };
 
 /// The barrier of a cluster (PTX ISA 9.7.13.3). Who has arrived is written down

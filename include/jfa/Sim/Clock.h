@@ -49,6 +49,14 @@ public:
     }
   }
   bool covers(Epoch epoch) const { return get(epoch.agent) >= epoch.time; }
+  bool covers(const Clock &other) const {
+    for (size_t i = 0; i < other.times.size(); ++i) {
+      if (get(uint32_t(i)) < other.times[i]) {
+        return false;
+      }
+    }
+    return true;
+  }
 
 private:
   llvm::SmallVector<uint32_t, 16> times;

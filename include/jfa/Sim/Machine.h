@@ -242,6 +242,7 @@ private:
   void tick(Task &task, std::string release);
   void checkSeen(const MBarrier &barrier, const Knowledge &knowledge,
                  uint32_t task, Site site);
+  void checkParity(const MBarrier &barrier, Task &task, Site site);
   void completed(MBarrier &barrier, Site site);
   void completeCluster();
   void checkEnd();

@@ -14,6 +14,10 @@
 
 namespace mlir::jfa::sim {
 
+/// Whether the protocol of kernels is verified: not; where that can be, with a
+/// remark where it cannot; or always, with an error where it cannot.
+enum class Verification { Off, On, Strict };
+
 #define GEN_PASS_DECL
 #include "jfa/Sim/Passes.h.inc"
 

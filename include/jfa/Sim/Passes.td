@@ -21,7 +21,7 @@ def VerifyProtocolPass
     do not add up. It expects a specialised kernel whose buffers are placed and
     whose fences are inserted, and changes nothing but its attribute
     `tlx.protocol`, which goes into the manifest: `verified`, or `not verified: `
-    and why.
+    or `partly verified: ` and why.
 
     Trip counts are those of
     1. kernels with the arguments of attention kernels (docs/Attention.md):
@@ -32,8 +32,12 @@ def VerifyProtocolPass
        take all values from 0 up;
     3. kernels without integer arguments.
 
-    Of any other kernel, and of one that computes with integers from global
-    memory, it says in a remark that it has not been verified.
+    What others notice (barriers, phases, accesses, and whether and how often
+    they come) must depend on nothing else. Where it depends on other arguments or
+    on what memory holds, nothing is run, and a remark at the op says `the protocol
+    has not been verified` and why. Where values of tiles decide on accesses alone,
+    both ways are run; where they decide on more, one is: `verified in part`. With
+    `mode=strict` both are errors.
 
     ```mlir
     tlx.kernel @k(%n: i32) attributes {tlx.trip_counts = ["n"]} {
@@ -50,8 +54,16 @@ def VerifyProtocolPass
     is refused: `deadlock: @wait waits for a phase of parity 0 of …`.
   }];
   let options = [
-    Option<"enabled", "enabled", "bool", "true",
-           "Whether to verify, or only to say that it was not">,
+    Option<"mode", "mode", "::mlir::jfa::sim::Verification",
+           "::mlir::jfa::sim::Verification::On",
+           "Whether to verify, and what not being able to is",
+           [{::llvm::cl::values(
+               clEnumValN(::mlir::jfa::sim::Verification::Off, "off",
+                          "do not, and say so"),
+               clEnumValN(::mlir::jfa::sim::Verification::On, "on",
+                          "a remark where that cannot be done"),
+               clEnumValN(::mlir::jfa::sim::Verification::Strict, "strict",
+                          "an error where that cannot be done"))}]>,
   ];
 }
 

@@ -30,6 +30,7 @@ enum class Fault {
   MissingFence,
   EarlyRelease,
   PhaseLapped,
+  ParityAliased,
   Unbalanced,
   OutOfBounds,
   NeverWritten,

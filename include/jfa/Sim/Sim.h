@@ -22,6 +22,8 @@ struct Simulation {
   Program program;
   std::vector<Operation *> sites;
   bool values;
+  /// Which ops' effects depend on which inputs. Without values only.
+  std::vector<Dependence> dependences;
 
   /// The argument of that name, or null.
   const Argument *findArgument(StringRef name) const;

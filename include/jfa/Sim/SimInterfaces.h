@@ -13,6 +13,7 @@
 #ifndef JFA_SIM_SIMINTERFACES_H
 #define JFA_SIM_SIMINTERFACES_H
 
+#include "jfa/Sim/InputDependence.h"
 #include "jfa/Sim/Machine.h"
 
 #include "mlir/IR/OpDefinition.h"
@@ -27,8 +28,10 @@ namespace mlir::jfa::sim {
 /// Turns a kernel into a program, op by op.
 class ProgramBuilder {
 public:
-  ProgramBuilder(Program &program, std::vector<Operation *> &sites, bool values)
-      : program(program), sites(sites), values(values) {}
+  ProgramBuilder(Program &program, std::vector<Operation *> &sites, bool values,
+                 InputDependence inputs)
+      : program(program), sites(sites), values(values),
+        inputs(std::move(inputs)) {}
 
   /// Whether tiles are computed, or only the order of things.
   bool computesValues() const { return values; }
@@ -65,6 +68,12 @@ public:
   /// Copies values at once, as on an edge of control flow.
   void appendCopies(Operation *op, ValueRange from, ValueRange to);
 
+  /// Notes that what others notice of `op` depends on `value`: whether it is
+  /// done, how often, or to which buffer or barrier and in which phase.
+  void noteDependence(Operation *op, mlir::Value value);
+  /// What has been noted, of values that depend on inputs.
+  std::vector<Dependence> takeDependences() { return std::move(dependences); }
+
   Program &getProgram() { return program; }
   /// Makes the list to which instructions are appended from now on.
   void setCode(Code &list) { code = &list; }
@@ -79,6 +88,8 @@ private:
   Program &program;
   std::vector<Operation *> &sites;
   bool values;
+  InputDependence inputs;
+  std::vector<Dependence> dependences;
   Code *code = nullptr;
   llvm::DenseMap<mlir::Value, Slot> slots;
   llvm::DenseMap<Operation *, Site> siteNumbers;

@@ -8,6 +8,7 @@
 #include "InlinePTX.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -73,12 +74,33 @@ static std::string tiedConstraints(size_t count) {
   return text;
 }
 
+Value tlx::buildCachePolicy(LoweringBuilder &b, std::optional<CacheHint> hint) {
+  if (!hint) {
+    return Value();
+  }
+  return buildAsm(b,
+                  "createpolicy.fractional.L2::" + stringifyCacheHint(*hint) +
+                      ".b64 $0;",
+                  "=l", ValueRange(), b.builder.getI64Type(),
+                  /*sideEffects=*/false)
+      .front();
+}
+
 void tlx::buildBarrierWait(LoweringBuilder &b, Value address, Value parity) {
   buildAsm(b,
            "{ .reg .pred complete; WAIT_${:uid}: "
            "mbarrier.try_wait.parity.shared::cta.b64 complete, [$0], $1; "
            "@complete bra DONE_${:uid}; bra WAIT_${:uid}; DONE_${:uid}: }",
            "r,r,~{memory}", {address, parity}, {});
+}
+
+/// The name of a factor's type (PTX ISA 9.7.15.5.2).
+static StringRef getFactorType(Type element) {
+  return TypeSwitch<Type, StringRef>(element)
+      .Case<BFloat16Type>([](Type) { return "bf16"; })
+      .Case<Float8E4M3FNType>([](Type) { return "e4m3"; })
+      .Case<Float8E5M2Type>([](Type) { return "e5m2"; })
+      .Default([](Type) { return "f16"; });
 }
 
 /// How instruction `k` names its descriptor of `factor`, the first of which is
@@ -100,7 +122,8 @@ static std::string nameDescriptor(const DotFactor &factor, size_t k,
 /// The text of `dot`: operands are the accumulators (twice, as results and as
 /// what is tied to them), B's descriptors, then A's descriptors or registers.
 static std::string dotText(const DotInstructions &dot, size_t accumulators) {
-  std::string type = dot.element.isBF16() ? "bf16" : "f16";
+  // Only factors of 16-bit elements may lie along M or N, and say whether.
+  int64_t bits = dot.elementB.getIntOrFloatBitWidth();
   std::string registers = numbered("$", 0, accumulators);
   size_t firstB = 2 * accumulators, firstA = firstB + dot.b.descriptors.size();
   bool isInRegisters = dot.a.descriptors.empty();
@@ -115,11 +138,14 @@ static std::string dotText(const DotInstructions &dot, size_t accumulators) {
     std::string a = isInRegisters
                         ? "{" + numbered("$", firstA + 4 * k, 4) + "}"
                         : nameDescriptor(dot.a, k, firstA, "desc_a", text);
-    StringRef transposeA = isInRegisters ? "" : dot.transposeA ? ", 1" : ", 0";
-    text += llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} "
-                          "{{{2}}, {3}, {4}, {5}, 1, 1{6}, {7}; ",
-                          dot.n, type, registers, a, b, k == 0 ? "keep" : "all",
-                          transposeA, dot.transposeB ? 1 : 0);
+    std::string lies = isInRegisters ? "" : dot.transposeA ? ", 1" : ", 0";
+    lies += dot.transposeB ? ", 1" : ", 0";
+    text +=
+        llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k{1}.f32.{2}.{3} "
+                      "{{{4}}, {5}, {6}, {7}, 1, 1{8}; ",
+                      dot.n, 256 / bits, getFactorType(dot.elementA),
+                      getFactorType(dot.elementB), registers, a, b,
+                      k == 0 ? "keep" : "all", bits == 16 ? lies : "");
   }
   return text + "}";
 }

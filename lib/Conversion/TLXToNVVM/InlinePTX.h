@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The only place that holds PTX text. Each function is one instruction (or the
-// smallest loop around one) with typed operands. All are marked as having side
-// effects, which the translation to LLVM IR turns into convergent calls.
+// smallest loop around one) with typed operands. All but policies
+// are marked as having side effects, which the translation to LLVM IR turns
+// into convergent calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +24,10 @@ namespace mlir::jfa::tlx {
 /// op of the NVVM dialect passes a time hint, which measured slower.
 void buildBarrierWait(LoweringBuilder &builder, Value address, Value parity);
 
+/// The policy of `hint` for all that an access touches, or null without one:
+/// `createpolicy.fractional` (PTX ISA 9.7.9.18).
+Value buildCachePolicy(LoweringBuilder &builder, std::optional<CacheHint> hint);
+
 /// Where the instructions of a product find a factor in shared memory: a
 /// descriptor for each, or one and how far on each finds its part, in the units
 /// of descriptors. The latter leaves fewer values to keep in registers.
@@ -34,12 +39,12 @@ struct DotFactor {
 /// `wgmma.mma_async` along K (PTX ISA 9.7.15.5): the instructions that make one
 /// product of 64 rows, all on the same accumulators.
 struct DotInstructions {
-  /// Of A and B.
-  Type element;
+  Type elementA, elementB;
   int64_t n;
   /// Whether to add to the accumulators; otherwise they are overwritten.
   bool accumulate;
-  /// Whether an operand in shared memory is contiguous along M or N.
+  /// Whether an operand in shared memory is contiguous along M or N; of 16-bit
+  /// elements only.
   bool transposeA = false, transposeB = false;
   /// A in registers: four packed pairs for each instruction.
   SmallVector<Value> aRegisters;

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // One product is a sequence of wgmma.mma_async, one for every 64 rows of a
-// warpgroup and 16 of K, between a fence and a commit. It does not go through
-// nvvm.wgmma.mma_async: docs/Rationale.md says why.
+// warpgroup and 32 bytes of K, between a fence and a commit. It does not go
+// through nvvm.wgmma.mma_async: docs/Rationale.md says why.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
-/// Rows of one instruction, and elements of K for 16-bit operands.
-static constexpr int64_t kRows = 64, kDepth = 16;
+/// Rows of one instruction, and bits of K (PTX ISA 9.7.15.2).
+static constexpr int64_t kRows = 64, kDepthBits = 256;
 
 /// Marks the products and rings of `task` if the products of one of its blocks
 /// have many accumulators.
@@ -153,7 +153,7 @@ public:
   DotBuilder(LoweringBuilder &b, AsyncDotOp op, const TaskThreads &task)
       : b(b), op(op), task(task),
         shape(op.getResult().getType().getTile().getShape()),
-        depth(getDepth(op)),
+        depth(getDepth(op)), stepDepth(getStepDepth(op)),
         isShortOfRegisters(op->hasAttr(kShortOfRegisters)) {}
 
   /// Instructions along M that one warpgroup issues.
@@ -197,17 +197,18 @@ public:
   /// product without C.
   SmallVector<Value> buildStep(int64_t step, ArrayRef<Value> accumulators) {
     DotInstructions dot;
-    dot.element = op.getB().getType().getElementType();
+    dot.elementA = getElement(op.getA().getType());
+    dot.elementB = getElement(op.getB().getType());
     dot.n = shape[1];
     dot.accumulate = !accumulators.empty();
     dot.transposeB = !rhs.kMajor;
-    for (int64_t k = 0; k < depth; k += kDepth) {
+    for (int64_t k = 0; k < depth; k += stepDepth) {
       addTo(dot.b, rhsDescriptor, rhs.getOffset(0, k));
     }
     if (lhs) {
       addShared(dot, step);
     } else {
-      int64_t count = depth / kDepth * 4;
+      int64_t count = depth / stepDepth * 4;
       llvm::append_range(
           dot.aRegisters,
           ArrayRef(registers).slice(size_t(step * count), size_t(count)));
@@ -240,10 +241,21 @@ private:
     return *op.getB().getType().getShape()[0].getConstant();
   }
 
+  static Type getElement(Type factor) {
+    auto buffer = dyn_cast<MemDescType>(factor);
+    return buffer ? buffer.getElementType() : getElementTypeOrSelf(factor);
+  }
+
+  /// Elements of K of one instruction.
+  static int64_t getStepDepth(AsyncDotOp op) {
+    return kDepthBits /
+           op.getB().getType().getElementType().getIntOrFloatBitWidth();
+  }
+
   void addShared(DotInstructions &dot, int64_t step) {
     dot.transposeA = !lhs->kMajor;
     int64_t row = step * task.threadsPerReplica / 128 * kRows;
-    for (int64_t k = 0; k < depth; k += kDepth) {
+    for (int64_t k = 0; k < depth; k += stepDepth) {
       addTo(dot.a, lhsDescriptor, lhs->getOffset(row, k));
     }
   }
@@ -252,7 +264,7 @@ private:
   AsyncDotOp op;
   const TaskThreads &task;
   ArrayRef<int64_t> shape;
-  int64_t depth;
+  int64_t depth, stepDepth;
   SharedOperand rhs;
   std::optional<SharedOperand> lhs;
   bool isShortOfRegisters;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "InlinePTX.h"
 #include "LoweringPattern.h"
 
 #include "jfa/Dialect/TLX/IR/TensorMapRecipe.h"
@@ -77,9 +78,9 @@ struct LoadLowering : public TaskLoweringPattern<AsyncDescriptorLoadOp> {
           pointer, b.sharedPointer(adaptor.getDestination()));
       b.create<NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp>(
           destination, adaptor.getMap(), *coordinates, b.sharedPointer(barrier),
-          /*im2colOffsets=*/ValueRange(), mask, /*l2CacheHint=*/Value(),
-          NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
-          NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+          /*im2colOffsets=*/ValueRange(), mask,
+          buildCachePolicy(b, op.getCache()), NVVM::TMALoadMode::TILE,
+          /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
     });
     return SmallVector<Value>();
   }
@@ -103,7 +104,7 @@ public:
     b.syncTask(task);
     b.elected(task, [&] {
       buildCopy(b, adaptor.getMap(), b.sharedPointer(adaptor.getSource()),
-                *coordinates);
+                *coordinates, buildCachePolicy(b, op.getCache()));
       b.create<NVVM::CpAsyncBulkCommitGroupOp>();
     });
     return SmallVector<Value>();
@@ -111,17 +112,17 @@ public:
 
 private:
   virtual void buildCopy(LoweringBuilder &b, Value map, Value source,
-                         ValueRange coordinates) const = 0;
+                         ValueRange coordinates, Value policy) const = 0;
 };
 
 struct StoreLowering : public WriteLowering<AsyncDescriptorStoreOp> {
   using WriteLowering::WriteLowering;
 
   void buildCopy(LoweringBuilder &b, Value map, Value source,
-                 ValueRange coordinates) const override {
+                 ValueRange coordinates, Value policy) const override {
     b.create<NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp>(
-        map, source, coordinates, /*l2CacheHint=*/Value(),
-        NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
+        map, source, coordinates, policy, NVVM::TMAStoreMode::TILE,
+        /*predicate=*/Value());
   }
 };
 
@@ -129,10 +130,10 @@ struct ReduceLowering : public WriteLowering<AsyncDescriptorReduceOp> {
   using WriteLowering::WriteLowering;
 
   void buildCopy(LoweringBuilder &b, Value map, Value source,
-                 ValueRange coordinates) const override {
+                 ValueRange coordinates, Value policy) const override {
     b.create<NVVM::CpAsyncBulkTensorReduceOp>(
         map, source, NVVM::TMAReduxKind::ADD, NVVM::TMAStoreMode::TILE,
-        coordinates, /*l2CacheHint=*/Value());
+        coordinates, policy);
   }
 };
 

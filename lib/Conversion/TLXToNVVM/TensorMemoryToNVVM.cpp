@@ -132,9 +132,11 @@ struct TensorSliceLowering : public LoweringPattern<LocalSliceOp> {
     if (!type.isInTensorMemory()) {
       return failure(); // In shared memory.
     }
-    int64_t perColumn =
-        kTensorCellBits / type.getElementType().getIntOrFloatBitWidth();
-    Value column = b.divConstant(adaptor.getOffsets()[1], perColumn);
+    int64_t bits = type.getElementType().getIntOrFloatBitWidth();
+    Value offset = adaptor.getOffsets()[1];
+    Value column = bits > kTensorCellBits
+                       ? b.mulConstant(offset, bits / kTensorCellBits)
+                       : b.divConstant(offset, kTensorCellBits / bits);
     return SmallVector<Value>{b.add(adaptor.getSource(), column)};
   }
 };
@@ -154,9 +156,27 @@ static Value getPartAddress(LoweringBuilder &b, Value buffer,
   if (task.threadsPerReplica == kTensorLanes) {
     return address;
   }
-  int64_t perColumn = kTensorCellBits / tile.getElementTypeBitWidth();
+  int64_t bits = tile.getElementTypeBitWidth();
   Value element = threadCoordinate(b, getLayout(tile), task, /*dim=*/1);
-  return b.add(address, b.divConstant(element, perColumn));
+  return b.add(address, bits > kTensorCellBits
+                            ? b.mulConstant(element, bits / kTensorCellBits)
+                            : b.divConstant(element, kTensorCellBits / bits));
+}
+
+/// Makes elements of 64 bits of two columns each.
+static SmallVector<Value> joinColumns(LoweringBuilder &b,
+                                      ArrayRef<Value> columns) {
+  Type type = b.builder.getI64Type();
+  Value width = b.create<arith::ConstantOp>(
+      b.builder.getIntegerAttr(type, kTensorCellBits));
+  SmallVector<Value> elements;
+  for (size_t i = 0; i < columns.size(); i += 2) {
+    Value low = b.create<arith::ExtUIOp>(type, columns[i]);
+    Value high = b.create<arith::ExtUIOp>(type, columns[i + 1]);
+    elements.push_back(
+        b.create<arith::OrIOp>(low, b.create<arith::ShLIOp>(high, width)));
+  }
+  return elements;
 }
 
 struct TensorLoadLowering
@@ -172,6 +192,9 @@ struct TensorLoadLowering
     bool packed = isPacked(tile);
     int64_t columns = getLayout(tile).getNumRegisters() / (packed ? 2 : 1);
     Value address = getPartAddress(b, adaptor.getSource().front(), tile, task);
+    if (tile.getElementTypeBitWidth() == 2 * kTensorCellBits) {
+      return joinColumns(b, buildTensorLoad(b, address, 2 * columns));
+    }
     Type type = packed ? Type(VectorType::get(2, tile.getElementType()))
                        : tile.getElementType();
     SmallVector<Value> registers;

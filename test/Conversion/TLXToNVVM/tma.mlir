@@ -62,6 +62,26 @@ tlx.kernel @ragged(%map: !ragged, %row: i32, %head: i32, %start: i32, %length: i
   }
 }
 
+// A policy for all that a copy touches.
+// CHECK-LABEL: llvm.func @cached(
+// CHECK:         %[[LAST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_last.b64 $0;", "=l"{{ *}}: () -> i64
+// CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} l2_cache_hint = %[[LAST]]
+// CHECK:         %[[FIRST:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_first.b64 $0;", "=l"{{ *}}: () -> i64
+// CHECK:         nvvm.cp.async.bulk.tensor.global.shared.cta {{.*}} l2_cache_hint = %[[FIRST]]
+// CHECK:         %[[AGAIN:.+]] = llvm.inline_asm asm_dialect = att "createpolicy.fractional.L2::evict_first.b64 $0;", "=l"{{ *}}: () -> i64
+// CHECK:         nvvm.cp.async.bulk.tensor.reduce {{.*}} l2_cache_hint = %[[AGAIN]]
+tlx.kernel @cached(%map: !plain, %i: i32) {
+  %full = tlx.alloc_barriers arrivals(1) at 0 : !tlx.mbarrier<[1]>
+  %b = tlx.local_alloc at 1024 : !wide
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      tlx.async_descriptor_load %map[%i, %i], %b signal %full cache(evict_last) : !plain, !wide, !tlx.mbarrier<[1]>
+      tlx.async_descriptor_store %map[%i, %i], %b cache(evict_first) : !plain, !wide
+      tlx.async_descriptor_reduce %map[%i, %i], %b cache(evict_first) : !plain, !wide
+    }
+  }
+}
+
 // Of several warps the first elects a thread, which is the one that waits later.
 // CHECK-LABEL: llvm.func @warpgroups(
 // CHECK-DAG:     %[[ZERO:.+]] = arith.constant 0 : i32

@@ -58,7 +58,7 @@ func.func @f(%a: !a, %b: !b) {
 !a = !tlx.memdesc<[64, 64], f32>
 !b = !tlx.memdesc<[64, 64], bf16>
 func.func @f(%a: !a, %b: !b) {
-  // expected-error@+1 {{expected A to have bf16 or f16 elements, but got 'f32'}}
+  // expected-error@+1 {{expected A to have bf16, f16, f8E4M3FN or f8E5M2 elements, but got 'f32'}}
   %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x64xf32>
   return
 }
@@ -67,7 +67,7 @@ func.func @f(%a: !a, %b: !b) {
 
 !b = !tlx.memdesc<[64, 64], i8>
 func.func @f(%a: tensor<64x64xf16>, %b: !b) {
-  // expected-error@+1 {{expected B to have bf16 or f16 elements, but got 'i8'}}
+  // expected-error@+1 {{expected B to have bf16, f16, f8E4M3FN or f8E5M2 elements, but got 'i8'}}
   %s = tlx.async_dot %a, %b : tensor<64x64xf16>, !b -> tensor<64x64xf32>
   return
 }
@@ -77,8 +77,67 @@ func.func @f(%a: tensor<64x64xf16>, %b: !b) {
 !a = !tlx.memdesc<[64, 64], f16>
 !b = !tlx.memdesc<[64, 64], bf16>
 func.func @f(%a: !a, %b: !b) {
-  // expected-error@+1 {{expected A and B to have the same element type, but got 'f16' and 'bf16'}}
+  // expected-error@+1 {{expected A and B to have the same element type, or both one of 8 bits, but got 'f16' and 'bf16'}}
   %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], f16>
+!b = !tlx.memdesc<[64, 64], f8E4M3FN, transposed>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error@+1 {{expected A and B to have the same element type, or both one of 8 bits, but got 'f16' and 'f8E4M3FN'}}
+  %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!b = !tlx.memdesc<[64, 64], f8E5M2, transposed>
+func.func @f(%a: tensor<64x64xf8E4M3FN>, %b: !b) {
+  // expected-error@+1 {{expected A in shared memory where its elements have 8 bits: in registers no result of a product lies as it would have to (PTX ISA 9.7.15.5.1), but got 'tensor<64x64xf8E4M3FN>'}}
+  %s = tlx.async_dot %a, %b : tensor<64x64xf8E4M3FN>, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], f8E4M3FN, transposed>
+!b = !tlx.memdesc<[64, 64], f8E4M3FN, transposed>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error@+1 {{expected A to lie in rows along K where its elements have 8 bits (PTX ISA 9.7.15.5.2), but got}}
+  %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 64], f8E4M3FN>
+func.func @f(%a: !a) {
+  // expected-error@+1 {{expected B to lie in rows along K where its elements have 8 bits, as a tlx.local_trans of a buffer [N, K] does (PTX ISA 9.7.15.5.2), but got}}
+  %s = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[64, 48], f8E4M3FN>
+!b = !tlx.memdesc<[48, 64], f8E4M3FN, transposed>
+func.func @f(%a: !a, %b: !b) {
+  // expected-error@+1 {{expected K to be a multiple of 32 from 32 to 65536 (PTX ISA 9.7.15.2), but got 48}}
+  %s = tlx.async_dot %a, %b : !a, !b -> tensor<64x64xf32>
+  return
+}
+
+// -----
+
+!a = !tlx.memdesc<[128, 64], f8E4M3FN>
+!b = !tlx.memdesc<[64, 64], f8E4M3FN, transposed>
+!c = !tlx.memdesc<[128, 64], f32, tensor>
+func.func @f(%a: !a, %b: !b, %c: !c) {
+  // expected-error@+1 {{expected A to have bf16 or f16 elements where the sums are in tensor memory, but got 'f8E4M3FN'}}
+  tlx.async_dot %a, %b, %c : !a, !b, !c
   return
 }
 

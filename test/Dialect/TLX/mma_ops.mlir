@@ -27,3 +27,18 @@ tlx.kernel @products() {
     }
   }
 }
+
+// Of 8-bit elements there are two kinds, which may meet.
+// CHECK-LABEL: tlx.kernel @narrow_products() {
+tlx.kernel @narrow_products() {
+  %a = tlx.local_alloc : !tlx.memdesc<[64, 32], f8E4M3FN>
+  %b = tlx.local_alloc : !tlx.memdesc<[8, 32], f8E5M2>
+  %t = tlx.local_trans %b : !tlx.memdesc<[8, 32], f8E5M2> -> !tlx.memdesc<[32, 8], f8E5M2, transposed>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      // CHECK: tlx.async_dot %{{.+}}, %{{.+}} : !tlx.memdesc<[64, 32], f8E4M3FN>, !tlx.memdesc<[32, 8], f8E5M2, transposed> -> tensor<64x8xf32>
+      %x = tlx.async_dot %a, %t : !tlx.memdesc<[64, 32], f8E4M3FN>, !tlx.memdesc<[32, 8], f8E5M2, transposed> -> tensor<64x8xf32>
+      %done = tlx.async_dot_wait %x pending(0) : tensor<64x8xf32>
+    }
+  }
+}

@@ -17,7 +17,7 @@
 
 // -----
 
-// expected-error@+1 {{expected elements of 16 or 32 bits in tensor memory, but got 'i8'}}
+// expected-error@+1 {{expected elements of 16, 32 or 64 bits in tensor memory, but got 'i8'}}
 %a = tlx.local_alloc : !tlx.memdesc<[128, 64], i8, tensor>
 
 // -----
@@ -144,3 +144,17 @@ tlx.tcgen05_commit %bars : !tlx.mbarrier<[2]>
 %a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
 // expected-error@+1 {{expected a result where the sums are in registers}}
 "tlx.async_dot"(%a, %a) <{operandSegmentSizes = array<i32: 1, 1, 0, 0>}> : (!tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>) -> ()
+
+// -----
+
+tlx.kernel @k(%x: i32) {
+  %a = tlx.local_alloc : !tlx.memdesc<[128, 64], f32, tensor>
+  %b = tlx.local_reinterpret %a : !tlx.memdesc<[128, 64], f32, tensor> -> !tlx.memdesc<[128, 32], i64, tensor>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      %pairs = tlx.local_load %b : !tlx.memdesc<[128, 32], i64, tensor> -> tensor<128x32xi64>
+      // expected-error@+1 {{expected elements of at most 32 bits, a column of tensor memory, but got 'i64'}}
+      tlx.local_store %pairs, %b : tensor<128x32xi64>, !tlx.memdesc<[128, 32], i64, tensor>
+    }
+  }
+}

@@ -91,3 +91,12 @@ tlx.async_descriptor_store_wait pending(64)
 
 // expected-error@+1 {{expected 'pending' to be from 0 to 63, but got -1}}
 tlx.async_descriptor_store_wait pending(-1)
+
+// -----
+
+func.func @f(%m: !tlx.tensormap<[64, 64], bf16>, %i: i32) {
+  %b = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  // expected-error@+1 {{expected one of [evict_first, evict_last] for how soon the L2 cache may drop what a copy touches, got: evict_never}}
+  tlx.async_descriptor_store %m[%i, %i], %b cache(evict_never) : !tlx.tensormap<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>
+  return
+}

@@ -19,10 +19,16 @@ tlx.kernel @copies(%plain: !plain, %ragged: !ragged, %i: i32) {
       tlx.async_descriptor_load %plain[%i, %i], %b signal %one : !plain, !tile, !tlx.mbarrier<[1]>
       // CHECK: tlx.async_descriptor_load %ragged[%i, %i, %i] segment(%i, %i), %[[B]] signal %{{.+}}[%i] : !tlx.tensormap<[64, 1, 64], bf16, ragged>, !tlx.memdesc<[64, 64], bf16>, !tlx.mbarrier<[2]>
       tlx.async_descriptor_load %ragged[%i, %i, %i] segment(%i, %i), %b signal %full[%i] : !ragged, !tile, !tlx.mbarrier<[2]>
+      // CHECK: tlx.async_descriptor_load %plain[%i, %i], %[[B]] signal %{{.+}} cache(evict_last) : !tlx
+      tlx.async_descriptor_load %plain[%i, %i], %b signal %one cache(evict_last) : !plain, !tile, !tlx.mbarrier<[1]>
       // CHECK: tlx.async_descriptor_store %plain[%i, %i], %[[B]] : !tlx.tensormap<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>
       tlx.async_descriptor_store %plain[%i, %i], %b : !plain, !tile
       // CHECK: tlx.async_descriptor_store %ragged[%i, %i, %i] segment(%i, %i), %[[B]]
       tlx.async_descriptor_store %ragged[%i, %i, %i] segment(%i, %i), %b : !ragged, !tile
+      // CHECK: tlx.async_descriptor_store %plain[%i, %i], %[[B]] cache(evict_first) : !tlx
+      tlx.async_descriptor_store %plain[%i, %i], %b cache(evict_first) : !plain, !tile
+      // CHECK: tlx.async_descriptor_reduce %plain[%i, %i], %[[B]] cache(evict_last) : !tlx
+      tlx.async_descriptor_reduce %plain[%i, %i], %b cache(evict_last) : !plain, !tile
       // CHECK: tlx.async_descriptor_reduce %plain[%i, %i], %[[B]] : !tlx.tensormap<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>
       tlx.async_descriptor_reduce %plain[%i, %i], %b : !plain, !tile
       // CHECK: tlx.async_descriptor_store_wait pending(0)

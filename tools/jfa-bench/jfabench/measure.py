@@ -15,7 +15,7 @@ import jfa
 from .levers import WORK_ORDERS
 from .sides import FORWARD
 from .timing import gpu_timer, measure
-from .variants import shapes_of
+from .variants import share_out
 
 
 def prepare(inputs, variants, folder, ours):
@@ -49,9 +49,10 @@ def measure_sets(sets, shapes, folder, rounds, rep, side=FORWARD):
     on_gpu = side.load()
     timer = gpu_timer(rep)
     timings, refused = {}, {}
+    own_shapes = share_out(sets, shapes)
     for each in sets:
         timings[str(each.line)], refused[str(each.line)] = {}, {}
-        for shape in shapes_of(each, shapes):
+        for shape in own_shapes[each.line]:
             calls, wrong = prepare(on_gpu.Inputs(shape), each.variants, folder,
                                    on_gpu.ours)
             refused[str(each.line)].update(wrong)

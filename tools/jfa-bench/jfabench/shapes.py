@@ -122,6 +122,12 @@ def tuning_shapes():
             result.append(
                 replace(shape, name=f"{name} {'causal' if causal else 'full'}",
                         head_dim=dim, causal=causal))
+    # A query for which the table has a kernel of its own.
+    lengths = user_histories(256, 4096, 0.3)
+    for causal in (False, True):
+        word = "causal" if causal else "full"
+        result.append(Shape(f"jagged bcastQ Lq160 n256 D64 {word}", "broadcast",
+                            [160] * 256, lengths, 4, 64, causal))
     return result
 
 

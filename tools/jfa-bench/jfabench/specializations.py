@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 # These say what is computed and for which batches, all others how.
 PROBLEM = ("HEAD_DIM", "CAUSAL", "JAGGED", "BROADCAST_QUERY", "ELEMENT",
-           "MAX_LENGTH")
+           "MIN_QUERIES", "MAX_QUERIES", "MAX_KEYS")
 
 
 class TableError(ValueError):

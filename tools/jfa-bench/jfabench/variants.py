@@ -10,6 +10,7 @@ each kernel, and `variants.json`, which says what they are."""
 
 import hashlib
 import json
+import math
 import os
 import subprocess
 from dataclasses import asdict, dataclass, field
@@ -161,12 +162,30 @@ def load_sets(folder, kind):
 def shapes_of(each, shapes):
     """The shapes that a set's kernels serve."""
     problem = {n: v for n, v in each.problem.items() if n in PROBLEM}
-    # A limit of 0 stands for none.
-    limit = int(problem.get("MAX_LENGTH", 0)) or float("inf")
+
+    def limit(name):
+        return int(problem.get(name, 0))
+
+    def suits(shape):
+        # A limit of 0 stands for none.
+        queries = [n for n in shape.q_len if n > 0]
+        return (min(queries, default=0) >= limit("MIN_QUERIES") and
+                max(queries, default=0) <= (limit("MAX_QUERIES") or math.inf) and
+                max(shape.k_len, default=0) <= (limit("MAX_KEYS") or math.inf))
+
     return [s for s in shapes
-            if max(s.q_len + s.k_len, default=0) <= limit and
-            all(v in problem.get(n, v).split(",")
-                for n, v in s.problem.items())]
+            if suits(s) and all(v in problem.get(n, v).split(",")
+                                for n, v in s.problem.items())]
+
+
+def share_out(sets, shapes):
+    """The shapes that each set is measured on, by its line: as a plan takes the first
+    kernel that suits, a shape is for the first set that does."""
+    result, left = {}, list(shapes)
+    for each in sets:
+        own = result[each.line] = shapes_of(each, left)
+        left = [s for s in left if not any(s is o for o in own)]
+    return result
 
 
 def apply_timings(sets, data):

@@ -13,6 +13,7 @@
 #ifndef JFA_TARGET_DRIVER_COMPILE_H
 #define JFA_TARGET_DRIVER_COMPILE_H
 
+#include "jfa/Sim/Passes.h"
 #include "jfa/Target/PTX/PTX.h"
 #include "jfa/Target/PTX/Ptxas.h"
 
@@ -67,7 +68,7 @@ struct CompileOptions {
   /// find out: registers, spills and its own version.
   bool describesPTX = false;
   /// Whether to run kernels in the simulator to verify their protocol.
-  bool verifyProtocol = true;
+  sim::Verification verifyProtocol = sim::Verification::On;
   /// Called for every pass manager before it runs; may be empty.
   std::function<LogicalResult(PassManager &)> configurePassManager;
   /// Where to account for time; may be null.

@@ -183,16 +183,65 @@ static LogicalResult verifyForm(AsyncDotOp op) {
   return success();
 }
 
+static bool is8Bit(Type element) {
+  return isa_and_nonnull<Float8E4M3FNType, Float8E5M2Type>(element);
+}
+
+/// Checks the elements of the factors, as far as they are known.
+static LogicalResult verifyElements(AsyncDotOp op, Type a, Type b) {
+  for (auto [name, element] : {std::pair("A", a), {"B", b}}) {
+    bool isKnown = !element || element.isBF16() || element.isF16();
+    if (isKnown || (is8Bit(element) && !op.isInTensorMemory())) {
+      continue;
+    }
+    return op.emitOpError("expected ")
+           << name << " to have "
+           << (op.isInTensorMemory()
+                   ? "bf16 or f16 elements where the sums are in tensor memory"
+                   : "bf16, f16, f8E4M3FN or f8E5M2 elements")
+           << ", but got " << element;
+  }
+  if (a && b && a != b && !(is8Bit(a) && is8Bit(b))) {
+    return op.emitOpError("expected A and B to have the same element type, or "
+                          "both one of 8 bits, but got ")
+           << a << " and " << b;
+  }
+  return success();
+}
+
+/// Checks that factors of 8-bit elements lie as wgmma reads them.
+static LogicalResult verify8BitFactors(AsyncDotOp op, Type a, Type b) {
+  if (is8Bit(a) && isa<RankedTensorType>(op.getA().getType())) {
+    return op.emitOpError("expected A in shared memory where its elements have "
+                          "8 bits: in registers no result of a product lies as "
+                          "it would have to (PTX ISA 9.7.15.5.1), but got ")
+           << op.getA().getType();
+  }
+  auto left = dyn_cast<MemDescType>(op.getA().getType());
+  if (is8Bit(a) && left.getTransposed()) {
+    return op.emitOpError("expected A to lie in rows along K where its "
+                          "elements have 8 bits (PTX ISA 9.7.15.5.2), but got ")
+           << left;
+  }
+  if (is8Bit(b) && !op.getB().getType().getTransposed()) {
+    return op.emitOpError("expected B to lie in rows along K where its "
+                          "elements have 8 bits, as a tlx.local_trans of a "
+                          "buffer [N, K] does (PTX ISA 9.7.15.5.2), but got ")
+           << op.getB().getType();
+  }
+  return success();
+}
+
 /// Checks the extents, as far as they are known.
 static LogicalResult verifyExtents(AsyncDotOp op, ExprAttr m, ExprAttr n,
-                                   ExprAttr k) {
+                                   ExprAttr k, bool is8Bit) {
   bool isTensor = op.isInTensorMemory();
   StringRef section = isTensor ? "9.7.16.10.1" : "9.7.15.2";
   return success(
       succeeded(verifyExtent(op, m, "M", isTensor ? kTensorLanes : 64,
                              isTensor ? kTensorLanes : 1024, section)) &&
       succeeded(verifyExtent(op, n, "N", isTensor ? 16 : 8, 256, section)) &&
-      succeeded(verifyExtent(op, k, "K", 16, 1 << 16, section)));
+      succeeded(verifyExtent(op, k, "K", is8Bit ? 32 : 16, 1 << 16, section)));
 }
 
 LogicalResult AsyncDotOp::verify() {
@@ -213,19 +262,11 @@ LogicalResult AsyncDotOp::verify() {
     diag.attachNote() << "the result is " << getSumsType(*this);
     return diag;
   }
-  if (failed(verifyExtents(*this, d.dims[0], d.dims[1], a.dims[1]))) {
+  if (failed(verifyElements(*this, a.element, b.element)) ||
+      failed(verify8BitFactors(*this, a.element, b.element)) ||
+      failed(verifyExtents(*this, d.dims[0], d.dims[1], a.dims[1],
+                           is8Bit(a.element) || is8Bit(b.element)))) {
     return failure();
-  }
-  for (auto [name, element] : {std::pair("A", a.element), {"B", b.element}}) {
-    if (element && !element.isBF16() && !element.isF16()) {
-      return emitOpError("expected ")
-             << name << " to have bf16 or f16 elements, but got " << element;
-    }
-  }
-  if (a.element && b.element && a.element != b.element) {
-    return emitOpError("expected A and B to have the same element type, but "
-                       "got ")
-           << a.element << " and " << b.element;
   }
   if (!d.element || !d.element.isF32()) {
     return emitOpError("expected a result of f32, but got ")

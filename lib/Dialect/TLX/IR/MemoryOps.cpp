@@ -297,6 +297,13 @@ LayoutAttr LocalLoadOp::getRequiredResultLayout(unsigned, int64_t threads) {
 LogicalResult LocalStoreOp::verify() {
   RankedTensorType tile = getTile().getType();
   MemDescType buffer = getDestination().getType();
+  Type element = buffer.getElementType();
+  if (buffer.isInTensorMemory() && element &&
+      element.getIntOrFloatBitWidth() > kTensorCellBits) {
+    return emitOpError("expected elements of at most ")
+           << kTensorCellBits << " bits, a column of tensor memory, but got "
+           << element;
+  }
   return success(succeeded(verifyTileMatchesBuffer(*this, tile, buffer)) &&
                  succeeded(verifyTensorAccess(*this, tile, buffer)));
 }

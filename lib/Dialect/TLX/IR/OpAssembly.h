@@ -45,6 +45,10 @@ ParseResult parsePendingTypes(OpAsmParser &parser,
 void printPendingTypes(OpAsmPrinter &printer, Operation *op, TypeRange products,
                        TypeRange tiles);
 
+/// `evict_first`, without the blank that the attribute begins with.
+ParseResult parseCacheHint(OpAsmParser &parser, CacheHintAttr &hint);
+void printCacheHint(OpAsmPrinter &printer, Operation *op, CacheHintAttr hint);
+
 } // namespace mlir::jfa::tlx
 
 #endif // JFA_LIB_DIALECT_TLX_IR_OPASSEMBLY_H

@@ -198,8 +198,8 @@ verifyTensorMemory(function_ref<InFlightDiagnostic()> emitError,
     return success();
   }
   int64_t bits = element.getIntOrFloatBitWidth();
-  if (bits != 16 && bits != 32) {
-    return emitError() << "expected elements of 16 or 32 bits in tensor "
+  if (bits != 16 && bits != 32 && bits != 64) {
+    return emitError() << "expected elements of 16, 32 or 64 bits in tensor "
                           "memory, but got "
                        << element;
   }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpAssembly.h"
 #include "OpVerification.h"
 #include "jfa/Dialect/TLX/IR/TLX.h"
 
@@ -58,6 +59,24 @@ static LogicalResult verifyBox(Operation *op, TensorMapType map,
            << map << ", but got " << buffer;
   }
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Cache hints
+//===----------------------------------------------------------------------===//
+
+ParseResult tlx::parseCacheHint(OpAsmParser &parser, CacheHintAttr &hint) {
+  FailureOr<CacheHint> value = FieldParser<CacheHint, CacheHint>::parse(parser);
+  if (failed(value)) {
+    return failure();
+  }
+  hint = CacheHintAttr::get(parser.getContext(), *value);
+  return success();
+}
+
+void tlx::printCacheHint(OpAsmPrinter &printer, Operation *,
+                         CacheHintAttr hint) {
+  printer << stringifyCacheHint(hint.getValue());
 }
 
 //===----------------------------------------------------------------------===//

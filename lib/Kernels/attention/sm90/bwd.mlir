@@ -438,12 +438,13 @@ tlx.kernel @attention_bwd(
           %k_tile = tlx.local_view %k_smem[%k_slot] : !k_buffers -> !kv_buffer
           %k_columns = tlx.local_slice %k_tile[%c0, %k_column] : !kv_buffer -> !k_columns
           %kt_rows = tlx.local_trans %k_columns : !k_columns -> !kt_rows
+          // Only the first tile's keys may not be there yet.
+          tlx.barrier_wait %k_full[%k_slot], %k_phase : !two
           %is_first = arith.cmpi eq, %tile, %c0 : i32
           %s0 = scf.if %is_first -> (!scores) {
             %k_rows = tlx.local_slice %k_tile[%first_key, %c0] : !kv_buffer -> !kv_rows
             %q0 = tlx.local_view %q_smem[%c0] : !q_buffers -> !q_buffer
             %q0_t = tlx.local_trans %q0 : !q_buffer -> !qt_buffer
-            tlx.barrier_wait %k_full[%c0], %c0 : !two
             tlx.barrier_wait %q_full[%c0], %c0 : !ring
             %s0_pending = tlx.async_dot %k_rows, %q0_t : !kv_rows, !qt_buffer -> !scores
             %s0_done = tlx.async_dot_wait %s0_pending pending(0) : !scores

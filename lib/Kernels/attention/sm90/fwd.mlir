@@ -149,9 +149,11 @@ tlx.kernel @attention_fwd(
   // All sequences share the q_length rows of q.
   %broadcast_query = tlx.param BROADCAST_QUERY = false : i1
 
-  // Plans take the kernel only for batches whose sequences have at most so many
-  // queries and keys each; 0 stands for any.
-  tlx.param MAX_LENGTH = 0 from 0 to 1073741824 : i32
+  // Plans take the kernel only for batches whose sequences have so many queries
+  // and keys each; 0 stands for no limit.
+  tlx.param MIN_QUERIES = 0 from 0 to 1073741824 : i32
+  tlx.param MAX_QUERIES = 0 from 0 to 1073741824 : i32
+  tlx.param MAX_KEYS = 0 from 0 to 1073741824 : i32
 
   // How it is computed.
   %block_m = tlx.param BLOCK_M = 128 in [64, 128, 192] : i32

@@ -13,23 +13,28 @@
 // block, and a NaN in the other one stays there.
 //
 //   role         warps   does
-//   @softmax     4       S to P, dP to dS, a row in each thread
+//   @softmax     4       S to P, dP to dS, a row in each thread; with ROTATE_INPUTS rotates
+//                        q and k, or v too, before that
 //   @epilogue    4       takes gradients out of tensor memory, and copies them out
 //   @load        1       starts every copy of Q, K, dO and V, STAGES chunks ahead
 //   @scores      1       starts S = Q K^T and dP = dO V^T
 //   @gradients   1       starts dV = P^T dO, dK = dS^T Q, dQ = dS K, 64 columns at a time
+//   @angles      1       with ROTARY starts every copy of sines and cosines
 //
 //   barrier    count   arrives                waits        phase completes when
 //   qk_full    1       @load (bytes)          @scores,     a chunk's Q and K are there
 //                                             @gradients
-//   qk_empty   2       @scores and @gradients @load        its S, dK and dQ are done
-//                      (commits)
+//   qk_empty   2 or 3  @scores and @gradients @load        its S, dK and dQ are done, and it
+//                      (commits), @softmax                 has been rotated
+//                      with ROTATE_INPUTS
 //   do_full    1       @load (bytes)          @scores,     its dO is there
 //                                             @gradients
 //   do_empty   2       @scores and @gradients @load        its dP and its dV are done
 //                      (commits)
 //   v_full     1       @load (bytes)          @scores      its V is there
-//   v_empty    1       @scores (commit)       @load        its dP is done
+//   v_empty    1 or 2  as qk_empty            @load        its dP is done
+//   turned     1       @softmax               @scores      with ROTATE_INPUTS what is
+//                                                          rotated is
 //   s_full     1       @scores (commit)       @softmax     its S is there
 //   dp_full    1       @scores (commit)       @softmax     its dP is there
 //   sdp_empty  1       @softmax               @scores      both have been read
@@ -39,12 +44,23 @@
 //   ds_empty   1       @gradients (commit)    @softmax     its dK and dQ are done
 //   g_full     1       @gradients (commit)    @epilogue    64 columns of a gradient are there
 //   g_empty    1       @epilogue              @gradients   they have been read
+//   a_full     1       @angles (bytes)        @epilogue    the angles of 64 columns are there
+//   a_empty    1       @epilogue              @angles      they have been read
+//   in_full    1       @angles (bytes)        @softmax     the same, with ROTATE_INPUTS
+//   in_empty   1       @softmax               @angles
+//
+// With ROTARY the gradients of q and k (1), or of v too (2), are turned back by the angles
+// of `sincos`, in fp32, before they are rounded. A row is one thread's: a pair of
+// neighbours is an element of 64 bits of tensor memory, and both of it are there. With
+// ROTATE_INPUTS q, k and v are rotated here, where they lie, as fwd.mlir does it. Both take
+// their angles from the same buffers, in turns: a chunk's inputs, then its gradients.
 //
 // The published kernel has a role of its own for delta and dS, which gets P in fp32
 // through shared memory: here P stays in the registers of @softmax.
 //
 //   tensor memory: S 128 columns, dP 128, gradients 2 x 128, 64 for each block of a chunk
-//   shared memory, D 128, 1 stage: Q, K, dO, V 128 K, P 32 K, dS 32 K, gradients 32 K
+//   shared memory, D 128, 1 stage: Q, K, dO, V 128 K, P 32 K, dS 32 K, gradients 2 x 16 K,
+//     or with ROTARY 16 K and angles 16 K
 //   registers: @softmax 232, @epilogue 168, others 96
 
 !tensor = !tlx.tensormap<[128, 1, HEAD_DIM], ELEMENT, ragged>
@@ -52,13 +68,21 @@
 !buffer = !tlx.memdesc<[128, HEAD_DIM], ELEMENT>
 !buffer_t = !tlx.memdesc<[HEAD_DIM, 128], ELEMENT, transposed>
 !block_panel = !tlx.memdesc<[64, 64], ELEMENT, of = [128, HEAD_DIM]>
-!out_panel = !tlx.memdesc<[128, 64], ELEMENT, of = [128, HEAD_DIM]>
+!out_tensor = !tlx.tensormap<[128, 1, 64], ELEMENT, ragged>
+!out_ring = !tlx.memdesc<[OUT_STAGES, 128, 64], ELEMENT>
+!out_buffer = !tlx.memdesc<[128, 64], ELEMENT>
+!words_buffer = !tlx.memdesc<[128, HEAD_DIM floordiv 2], i32>
+!words_panel = !tlx.memdesc<[128, 32], i32, of = [128, HEAD_DIM floordiv 2]>
+!out_words = !tlx.memdesc<[128, 32], i32>
+!angles_tensor = !tlx.tensormap<[128, 32], ELEMENT, ragged>
+!angles_buffer = !tlx.memdesc<[128, 32], ELEMENT>
 !weights_buffer = !tlx.memdesc<[128, 128], ELEMENT>
 !weights_panel = !tlx.memdesc<[128, 64], ELEMENT, of = [128, 128]>
 !block_weights = !tlx.memdesc<[64, 128], ELEMENT, of = [128, 128]>
 !block_weights_t = !tlx.memdesc<[128, 64], ELEMENT, of = [128, 128], transposed>
 !s_buffer = !tlx.memdesc<[128, 128], f32, tensor>
 !part = !tlx.memdesc<[128, 64], f32, tensor>
+!pair_part = !tlx.memdesc<[128, 32], i64, tensor>
 !g_ring = !tlx.memdesc<[2, 128, 128], f32, tensor>
 !slots = !tlx.mbarrier<[STAGES]>
 !one = !tlx.mbarrier<[1]>
@@ -68,6 +92,12 @@
 !mask = tensor<128x64xi1, #tlx.dims<[128, 64], ELEMENT>>
 !sum_rows = tensor<128x64xi32, #tlx.dims<[128, 64], ELEMENT>>
 !rounded = tensor<128x64xbf16, #tlx.dims<[128, 64], ELEMENT>>
+!pairs = tensor<128x32xi64, #tlx.dims<[128, 32], ELEMENT>>
+!pair_mask = tensor<128x32xi1, #tlx.dims<[128, 32], ELEMENT>>
+!words = tensor<128x32xi32, #tlx.dims<[128, 32], ELEMENT>>
+!words_16 = tensor<128x32xi16, #tlx.dims<[128, 32], ELEMENT>>
+!elements_16 = tensor<128x32xbf16, #tlx.dims<[128, 32], ELEMENT>>
+!elements = tensor<128x32xf32, #tlx.dims<[128, 32], ELEMENT>>
 !rows = tensor<128xf32>
 !row_numbers = tensor<128xi32>
 
@@ -243,44 +273,234 @@ func.func private @start_straight(
   return %end : i32
 }
 
-// Takes a gradient out of tensor memory and copies it out; returns the next step.
+// As @read_own, in pairs of neighbours.
+func.func private @read_own_pairs(%all: !s_buffer) -> !pairs {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %first_part = tlx.local_slice %all[%c0, %c0] : !s_buffer -> !part
+  %second_part = tlx.local_slice %all[%c0, %c64] : !s_buffer -> !part
+  %first_pairs = tlx.local_reinterpret %first_part : !part -> !pair_part
+  %second_pairs = tlx.local_reinterpret %second_part : !part -> !pair_part
+  %of_first = tlx.local_load %first_pairs : !pair_part -> !pairs
+  %of_second = tlx.local_load %second_pairs : !pair_part -> !pairs
+  %row_in_chunk = tlx.iota dim 0 : !row_numbers
+  %row_c = tlx.expand_dims %row_in_chunk dim 1 : !row_numbers -> tensor<128x1xi32>
+  %row_b = tlx.broadcast %row_c : tensor<128x1xi32> -> !words
+  %begins = tlx.splat %c64 : i32 -> !words
+  %is_first = arith.cmpi slt, %row_b, %begins : !words
+  %own = arith.select %is_first, %of_first, %of_second : !pair_mask, !pairs
+  return %own : !pairs
+}
+
+// Turns pairs back and rounds them.
+func.func private @turn_back(%pairs: !pairs, %sine_16: !elements_16,
+                             %cosine_16: !elements_16) -> !words {
+  %sixteen = arith.constant 16 : i32
+  %thirty_two = arith.constant 32 : i64
+  %by_16 = tlx.splat %sixteen : i32 -> !words
+  %by_32 = tlx.splat %thirty_two : i64 -> !pairs
+  %first = arith.trunci %pairs : !pairs to !words
+  %above = arith.shrui %pairs, %by_32 : !pairs
+  %second = arith.trunci %above : !pairs to !words
+  %x = arith.bitcast %first : !words to !elements
+  %y = arith.bitcast %second : !words to !elements
+  %sine = arith.extf %sine_16 : !elements_16 to !elements
+  %cosine = arith.extf %cosine_16 : !elements_16 to !elements
+  %x_cosine = arith.mulf %x, %cosine fastmath<contract> : !elements
+  %y_sine = arith.mulf %y, %sine fastmath<contract> : !elements
+  %y_cosine = arith.mulf %y, %cosine fastmath<contract> : !elements
+  %x_sine = arith.mulf %x, %sine fastmath<contract> : !elements
+  %x_back = arith.addf %x_cosine, %y_sine fastmath<contract> : !elements
+  %y_back = arith.subf %y_cosine, %x_sine fastmath<contract> : !elements
+  %x_16 = arith.truncf %x_back : !elements to !elements_16
+  %y_16 = arith.truncf %y_back : !elements to !elements_16
+  %x_bits = arith.bitcast %x_16 : !elements_16 to !words_16
+  %y_bits = arith.bitcast %y_16 : !elements_16 to !words_16
+  %x_word = arith.extui %x_bits : !words_16 to !words
+  %y_word = arith.extui %y_bits : !words_16 to !words
+  %y_above = arith.shli %y_word, %by_16 : !words
+  %turned = arith.ori %x_word, %y_above : !words
+  return %turned : !words
+}
+
+// Takes a gradient out of tensor memory, 64 columns at a time, and copies it out; turns
+// it back if it has to be. Returns the next step, and the next one with angles.
 func.func private @copy_out(
-    %gradient: !tensor, %out_tile: !buffer, %g: !g_ring, %g_full: !two, %g_empty: !two,
-    %first_step: i32, %head_dim: i32, %row: i32, %head: i32, %start: i32, %length: i32)
-    -> i32 {
+    %gradient: !out_tensor, %out: !out_ring, %g: !g_ring, %g_full: !two, %g_empty: !two,
+    %sines: !angles_buffer, %cosines: !angles_buffer, %a_full: !one, %a_empty: !one,
+    %first_step: i32, %first_angles: i32, %head_dim: i32, %has_two: i1, %turns: i1,
+    %row: i32, %head: i32, %start: i32, %length: i32) -> (i32, i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
-  // The copy before has to have left the buffer.
-  tlx.async_descriptor_store_wait pending(0)
-  %end = scf.for %column = %c0 to %head_dim step %c64
-      iter_args(%step = %first_step) -> (i32) : i32 {
+  %end:2 = scf.for %column = %c0 to %head_dim step %c64
+      iter_args(%step = %first_step, %angles = %first_angles) -> (i32, i32) : i32 {
     %slot, %phase = tlx.ring %step stages(2) : i32
+    %out_slot, %out_phase = tlx.ring %step stages(OUT_STAGES) : i32
     %sums = tlx.local_view %g[%slot] : !g_ring -> !s_buffer
-    %panel = tlx.local_slice %out_tile[%c0, %column] : !buffer -> !out_panel
+    %out_tile = tlx.local_view %out[%out_slot] : !out_ring -> !out_buffer
+    // The copy before has to have left the buffer.
+    scf.if %has_two {
+      tlx.async_descriptor_store_wait pending(1)
+    } else {
+      tlx.async_descriptor_store_wait pending(0)
+    }
     tlx.barrier_wait %g_full[%slot], %phase : !two
-    %own = func.call @read_own(%sums) : (!s_buffer) -> !sums
-    tlx.barrier_arrive %g_empty[%slot] : !two
-    %rounded = arith.truncf %own : !sums to !rounded
-    tlx.local_store %rounded, %panel : !rounded, !out_panel
+    %next_angles = scf.if %turns -> (i32) {
+      %own = func.call @read_own_pairs(%sums) : (!s_buffer) -> !pairs
+      tlx.barrier_arrive %g_empty[%slot] : !two
+      %a_slot, %a_phase = tlx.ring %angles stages(1) : i32
+      tlx.barrier_wait %a_full[%c0], %a_phase : !one
+      %sine = tlx.local_load %sines : !angles_buffer -> !elements_16
+      %cosine = tlx.local_load %cosines : !angles_buffer -> !elements_16
+      tlx.barrier_arrive %a_empty[%c0] : !one
+      %turned = func.call @turn_back(%own, %sine, %cosine)
+          : (!pairs, !elements_16, !elements_16) -> !words
+      %words = tlx.local_reinterpret %out_tile : !out_buffer -> !out_words
+      tlx.local_store %turned, %words : !words, !out_words
+      %after = arith.addi %angles, %c1 : i32
+      scf.yield %after : i32
+    } else {
+      %own = func.call @read_own(%sums) : (!s_buffer) -> !sums
+      tlx.barrier_arrive %g_empty[%slot] : !two
+      %rounded = arith.truncf %own : !sums to !rounded
+      tlx.local_store %rounded, %out_tile : !rounded, !out_buffer
+      scf.yield %angles : i32
+    }
+    tlx.async_descriptor_store %gradient[%row, %head, %column] segment(%start, %length),
+        %out_tile : !out_tensor, !out_buffer
     %next = arith.addi %step, %c1 : i32
+    scf.yield %next, %next_angles : i32, i32
+  } {tlx.unroll = 2}
+  return %end#0, %end#1 : i32, i32
+}
+
+// Turns pairs by their angles: fp32, rounded once.
+func.func private @turn_pairs(%pairs: !words, %sine: !elements, %cosine: !elements) -> !words {
+  %sixteen = arith.constant 16 : i32
+  %by_16 = tlx.splat %sixteen : i32 -> !words
+  %first = arith.trunci %pairs : !words to !words_16
+  %above = arith.shrui %pairs, %by_16 : !words
+  %second = arith.trunci %above : !words to !words_16
+  %first_16 = arith.bitcast %first : !words_16 to !elements_16
+  %second_16 = arith.bitcast %second : !words_16 to !elements_16
+  %x = arith.extf %first_16 : !elements_16 to !elements
+  %y = arith.extf %second_16 : !elements_16 to !elements
+  %x_cosine = arith.mulf %x, %cosine fastmath<contract> : !elements
+  %y_sine = arith.mulf %y, %sine fastmath<contract> : !elements
+  %y_cosine = arith.mulf %y, %cosine fastmath<contract> : !elements
+  %x_sine = arith.mulf %x, %sine fastmath<contract> : !elements
+  %x_turned = arith.subf %x_cosine, %y_sine fastmath<contract> : !elements
+  %y_turned = arith.addf %y_cosine, %x_sine fastmath<contract> : !elements
+  %x_16 = arith.truncf %x_turned : !elements to !elements_16
+  %y_16 = arith.truncf %y_turned : !elements to !elements_16
+  %x_bits = arith.bitcast %x_16 : !elements_16 to !words_16
+  %y_bits = arith.bitcast %y_16 : !elements_16 to !words_16
+  %x_word = arith.extui %x_bits : !words_16 to !words
+  %y_word = arith.extui %y_bits : !words_16 to !words
+  %y_above = arith.shli %y_word, %by_16 : !words
+  %turned = arith.ori %x_word, %y_above : !words
+  return %turned : !words
+}
+
+// Turns 64 columns of a tile where they are. Each thread reads what it writes.
+func.func private @turn_panel(%tile: !buffer, %word_column: i32, %sine: !elements,
+                              %cosine: !elements) {
+  %c0 = arith.constant 0 : i32
+  %words = tlx.local_reinterpret %tile : !buffer -> !words_buffer
+  %panel = tlx.local_slice %words[%c0, %word_column] : !words_buffer -> !words_panel
+  %read = tlx.local_load %panel : !words_panel -> !words
+  %turned = func.call @turn_pairs(%read, %sine, %cosine)
+      : (!words, !elements, !elements) -> !words
+  tlx.local_store %turned, %panel : !words, !words_panel
+  return
+}
+
+// Turns q and k, or v too, of a chunk that has been waited for; returns the next step with
+// angles.
+func.func private @turn(
+    %q: !buffer, %k: !buffer, %v: !buffer, %sines: !angles_buffer,
+    %cosines: !angles_buffer, %a_full: !one, %a_empty: !one, %first_angles: i32,
+    %head_dim: i32, %turns_v: i1) -> i32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c32 = arith.constant 32 : i32
+  %half_dim = arith.divui %head_dim, %c2 : i32
+  %end = scf.for %column = %c0 to %half_dim step %c32
+      iter_args(%angles = %first_angles) -> (i32) : i32 {
+    %slot, %phase = tlx.ring %angles stages(1) : i32
+    tlx.barrier_wait %a_full[%c0], %phase : !one
+    %sine_16 = tlx.local_load %sines : !angles_buffer -> !elements_16
+    %cosine_16 = tlx.local_load %cosines : !angles_buffer -> !elements_16
+    tlx.barrier_arrive %a_empty[%c0] : !one
+    %sine = arith.extf %sine_16 : !elements_16 to !elements
+    %cosine = arith.extf %cosine_16 : !elements_16 to !elements
+    func.call @turn_panel(%q, %column, %sine, %cosine)
+        : (!buffer, i32, !elements, !elements) -> ()
+    func.call @turn_panel(%k, %column, %sine, %cosine)
+        : (!buffer, i32, !elements, !elements) -> ()
+    scf.if %turns_v {
+      func.call @turn_panel(%v, %column, %sine, %cosine)
+          : (!buffer, i32, !elements, !elements) -> ()
+    }
+    %next = arith.addi %angles, %c1 : i32
     scf.yield %next : i32
   } {tlx.unroll = 2}
-  tlx.async_descriptor_store %gradient[%row, %head, %c0] segment(%start, %length),
-      %out_tile : !tensor, !buffer
+  return %end : i32
+}
+
+// Starts the copies of the angles of a gradient, or of the inputs; returns the next step.
+// The others, in whose turn the buffers have been, have read what they got last.
+func.func private @load_angles(
+    %sincos: !angles_tensor, %sines: !angles_buffer, %cosines: !angles_buffer,
+    %a_full: !one, %a_empty: !one, %first_angles: i32, %others_empty: !one,
+    %others_next: i32, %has_others: i1, %head_dim: i32, %row: i32, %start: i32,
+    %length: i32) -> i32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c32 = arith.constant 32 : i32
+  %half_dim = arith.divui %head_dim, %c2 : i32
+  scf.if %has_others {
+    %others_slot, %others_phase = tlx.ring %others_next stages(1) : i32
+    tlx.barrier_wait %others_empty[%c0], %others_phase producer : !one
+  }
+  %end = scf.for %column = %c0 to %half_dim step %c32
+      iter_args(%angles = %first_angles) -> (i32) : i32 {
+    %cosine_column = arith.addi %column, %half_dim : i32
+    %slot, %phase = tlx.ring %angles stages(1) : i32
+    tlx.barrier_wait %a_empty[%c0], %phase producer : !one
+    tlx.barrier_expect_bytes %a_full[%c0], %sines, %cosines
+        : !one, !angles_buffer, !angles_buffer
+    tlx.async_descriptor_load %sincos[%row, %column] segment(%start, %length),
+        %sines signal %a_full[%c0] : !angles_tensor, !angles_buffer, !one
+    tlx.async_descriptor_load %sincos[%row, %cosine_column] segment(%start, %length),
+        %cosines signal %a_full[%c0] : !angles_tensor, !angles_buffer, !one
+    %next = arith.addi %angles, %c1 : i32
+    scf.yield %next : i32
+  }
   return %end : i32
 }
 
 tlx.kernel @block_attention_bwd(
-    %q: !tensor, %k: !tensor, %v: !tensor, %do: !tensor, %dq: !tensor, %dk: !tensor,
-    %dv: !tensor, %block_starts: !tlx.ptr<i32>, %num_sequences: i32, %num_items: i32,
-    %heads: i32, %scale: f32, %scale_log2: f32) {
+    %q: !tensor, %k: !tensor, %v: !tensor, %do: !tensor, %dq: !out_tensor,
+    %dk: !out_tensor, %dv: !out_tensor, %sincos: !angles_tensor,
+    %block_starts: !tlx.ptr<i32>, %num_sequences: i32, %num_items: i32, %heads: i32,
+    %scale: f32, %scale_log2: f32) {
   // What is computed.
   %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
+  // 1: q and k have been rotated, 2: v too.
+  %rotary = tlx.param ROTARY = 0 from 0 to 2 : i32
+  // They are as they were before that, and are rotated here.
+  %rotate_inputs = tlx.param ROTATE_INPUTS = false : i1
 
   // How it is computed.
+  // The rows of a chunk, which block_starts counts.
+  tlx.param BLOCK_M = 128 in [128] : i32
   tlx.param STAGES = 1 from 1 to 2 : i32
+  %out_stages = tlx.param OUT_STAGES = 2 from 1 to 2 : i32
   tlx.param SOFTMAX_REGISTERS = 232 from 24 to 256 step 8 : i32
   tlx.param EPILOGUE_REGISTERS = 168 from 24 to 256 step 8 : i32
   tlx.param OTHER_REGISTERS = 96 from 24 to 256 step 8 : i32
@@ -289,22 +509,36 @@ tlx.kernel @block_attention_bwd(
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
   %c128 = arith.constant 128 : i32
+  %c2 = arith.constant 2 : i32
+  %turns_qk = arith.cmpi ne, %rotary, %c0 : i32
+  %turns_v = arith.cmpi eq, %rotary, %c2 : i32
+  %turns_inputs = arith.andi %turns_qk, %rotate_inputs : i1
+  %has_two = arith.cmpi eq, %out_stages, %c2 : i32
   %q_smem = tlx.local_alloc : !ring
   %k_smem = tlx.local_alloc : !ring
   %do_smem = tlx.local_alloc : !ring
   %v_smem = tlx.local_alloc : !ring
   %p_smem = tlx.local_alloc : !weights_buffer
   %ds_smem = tlx.local_alloc : !weights_buffer
-  %out_tile = tlx.local_alloc : !buffer
+  %out_smem = tlx.local_alloc : !out_ring
+  // What has no use takes no memory of its own.
+  %sines, %cosines = scf.if %turns_qk -> (!angles_buffer, !angles_buffer) {
+    %sine_buffer = tlx.local_alloc : !angles_buffer
+    %cosine_buffer = tlx.local_alloc : !angles_buffer
+    scf.yield %sine_buffer, %cosine_buffer : !angles_buffer, !angles_buffer
+  } else {
+    %unused = tlx.local_alloc alias(%q_smem) : !angles_buffer, !ring
+    scf.yield %unused, %unused : !angles_buffer, !angles_buffer
+  }
   %s_tmem = tlx.local_alloc : !s_buffer
   %dp_tmem = tlx.local_alloc : !s_buffer
   %g_tmem = tlx.local_alloc : !g_ring
   %qk_full = tlx.alloc_barriers arrivals(1) : !slots
-  %qk_empty = tlx.alloc_barriers arrivals(2) : !slots
+  %qk_empty = tlx.alloc_barriers arrivals((ROTARY + 1) floordiv 2 * ROTATE_INPUTS + 2) : !slots
   %do_full = tlx.alloc_barriers arrivals(1) : !slots
   %do_empty = tlx.alloc_barriers arrivals(2) : !slots
   %v_full = tlx.alloc_barriers arrivals(1) : !slots
-  %v_empty = tlx.alloc_barriers arrivals(1) : !slots
+  %v_empty = tlx.alloc_barriers arrivals(ROTARY floordiv 2 * ROTATE_INPUTS + 1) : !slots
   %s_full = tlx.alloc_barriers arrivals(1) : !one
   %dp_full = tlx.alloc_barriers arrivals(1) : !one
   %sdp_empty = tlx.alloc_barriers arrivals(1) : !one
@@ -314,6 +548,11 @@ tlx.kernel @block_attention_bwd(
   %ds_empty = tlx.alloc_barriers arrivals(1) : !one
   %g_full = tlx.alloc_barriers arrivals(1) : !two
   %g_empty = tlx.alloc_barriers arrivals(1) : !two
+  %a_full = tlx.alloc_barriers arrivals(1) : !one
+  %a_empty = tlx.alloc_barriers arrivals(1) : !one
+  %turned = tlx.alloc_barriers arrivals(1) : !slots
+  %in_full = tlx.alloc_barriers arrivals(1) : !one
+  %in_empty = tlx.alloc_barriers arrivals(1) : !one
   %first_item, %end_item = func.call @get_share(%num_items) : (i32) -> (i32, i32)
   %num_own = arith.subi %end_item, %first_item : i32
 
@@ -332,9 +571,10 @@ tlx.kernel @block_attention_bwd(
       %least = tlx.splat %c1 : i32 -> !row_numbers
       %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
           : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
-      %last:5 = scf.for %item = %first_item to %end_item step %c1
+      %last:6 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
-                    %re = %begin#4) -> (i32, i32, i32, i32, i32) : i32 {
+                    %re = %begin#4, %angles = %c0)
+          -> (i32, i32, i32, i32, i32, i32) : i32 {
         %chunk = arith.divui %item, %heads : i32
         %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
             : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
@@ -354,6 +594,27 @@ tlx.kernel @block_attention_bwd(
 
         %count = arith.subi %item, %first_item : i32
         %slot, %phase = tlx.ring %count stages(1) : i32
+        %next_angles = scf.if %turns_inputs -> (i32) {
+          %in_slot, %in_phase = tlx.ring %count stages(STAGES) : i32
+          %q_tile = tlx.local_view %q_smem[%in_slot] : !ring -> !buffer
+          %k_tile = tlx.local_view %k_smem[%in_slot] : !ring -> !buffer
+          %v_tile = tlx.local_view %v_smem[%in_slot] : !ring -> !buffer
+          tlx.barrier_wait %qk_full[%in_slot], %in_phase : !slots
+          scf.if %turns_v {
+            tlx.barrier_wait %v_full[%in_slot], %in_phase : !slots
+          }
+          %turned_to = func.call @turn(%q_tile, %k_tile, %v_tile, %sines, %cosines,
+              %in_full, %in_empty, %angles, %head_dim, %turns_v) : (!buffer, !buffer,
+              !buffer, !angles_buffer, !angles_buffer, !one, !one, i32, i32, i1) -> i32
+          tlx.barrier_arrive %turned[%in_slot] : !slots
+          tlx.barrier_arrive %qk_empty[%in_slot] : !slots
+          scf.if %turns_v {
+            tlx.barrier_arrive %v_empty[%in_slot] : !slots
+          }
+          scf.yield %turned_to : i32
+        } else {
+          scf.yield %angles : i32
+        }
         tlx.barrier_wait %s_full[%c0], %phase : !one
         %s_own = func.call @read_own(%s_tmem) : (!s_buffer) -> !sums
         %seen = tlx.prefix_mask %limit dim 1 : !row_numbers -> !mask
@@ -387,17 +648,18 @@ tlx.kernel @block_attention_bwd(
         tlx.barrier_wait %ds_empty[%c0], %phase producer : !one
         func.call @put_weights(%ds, %ds_smem) : (!sums, !weights_buffer) -> ()
         tlx.barrier_arrive %ds_full[%c0] : !one
-        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
+        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %next_angles
+            : i32, i32, i32, i32, i32, i32
       }
     }
 
     tlx.async_task @epilogue warps(4) registers(EPILOGUE_REGISTERS) {
       %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
           : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
-      %last:6 = scf.for %item = %first_item to %end_item step %c1
+      %last:7 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
-                    %re = %begin#4, %step = %c0)
-          -> (i32, i32, i32, i32, i32, i32) : i32 {
+                    %re = %begin#4, %step = %c0, %angles = %c0)
+          -> (i32, i32, i32, i32, i32, i32, i32) : i32 {
         %chunk = arith.divui %item, %heads : i32
         %head = arith.remui %item, %heads : i32
         %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
@@ -405,17 +667,23 @@ tlx.kernel @block_attention_bwd(
         %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
         %row = arith.muli %chunk_in_sequence, %c128 : i32
         %length = arith.subi %at#4, %at#2 : i32
-        %after_dv = func.call @copy_out(%dv, %out_tile, %g_tmem, %g_full, %g_empty, %step,
-            %head_dim, %row, %head, %at#2, %length) : (!tensor, !buffer, !g_ring, !two,
-            !two, i32, i32, i32, i32, i32, i32) -> i32
-        %after_dk = func.call @copy_out(%dk, %out_tile, %g_tmem, %g_full, %g_empty,
-            %after_dv, %head_dim, %row, %head, %at#2, %length) : (!tensor, !buffer, !g_ring,
-            !two, !two, i32, i32, i32, i32, i32, i32) -> i32
-        %after_dq = func.call @copy_out(%dq, %out_tile, %g_tmem, %g_full, %g_empty,
-            %after_dk, %head_dim, %row, %head, %at#2, %length) : (!tensor, !buffer, !g_ring,
-            !two, !two, i32, i32, i32, i32, i32, i32) -> i32
-        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %after_dq
-            : i32, i32, i32, i32, i32, i32
+        %after_dv:2 = func.call @copy_out(%dv, %out_smem, %g_tmem, %g_full, %g_empty,
+            %sines, %cosines, %a_full, %a_empty, %step, %angles, %head_dim, %has_two,
+            %turns_v, %row, %head, %at#2, %length) : (!out_tensor, !out_ring, !g_ring, !two, !two,
+            !angles_buffer, !angles_buffer, !one, !one, i32, i32, i32, i1, i1, i32, i32,
+            i32, i32) -> (i32, i32)
+        %after_dk:2 = func.call @copy_out(%dk, %out_smem, %g_tmem, %g_full, %g_empty,
+            %sines, %cosines, %a_full, %a_empty, %after_dv#0, %after_dv#1, %head_dim, %has_two,
+            %turns_qk, %row, %head, %at#2, %length) : (!out_tensor, !out_ring, !g_ring, !two, !two,
+            !angles_buffer, !angles_buffer, !one, !one, i32, i32, i32, i1, i1, i32, i32,
+            i32, i32) -> (i32, i32)
+        %after_dq:2 = func.call @copy_out(%dq, %out_smem, %g_tmem, %g_full, %g_empty,
+            %sines, %cosines, %a_full, %a_empty, %after_dk#0, %after_dk#1, %head_dim, %has_two,
+            %turns_qk, %row, %head, %at#2, %length) : (!out_tensor, !out_ring, !g_ring, !two, !two,
+            !angles_buffer, !angles_buffer, !one, !one, i32, i32, i32, i1, i1, i32, i32,
+            i32, i32) -> (i32, i32)
+        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %after_dq#0, %after_dq#1
+            : i32, i32, i32, i32, i32, i32, i32
       }
       // Shared memory has to outlive the last copy out of it.
       tlx.async_descriptor_store_wait pending(0)
@@ -473,6 +741,9 @@ tlx.kernel @block_attention_bwd(
         %v_t = tlx.local_trans %v_tile : !buffer -> !buffer_t
         tlx.barrier_wait %sdp_empty[%c0], %s_phase producer : !one
         tlx.barrier_wait %qk_full[%slot], %phase : !slots
+        scf.if %turns_inputs {
+          tlx.barrier_wait %turned[%slot], %phase : !slots
+        }
         tlx.async_dot %q_tile, %k_t, %s_tmem : !buffer, !buffer_t, !s_buffer
         tlx.tcgen05_commit %s_full[%c0] : !one
         tlx.tcgen05_commit %qk_empty[%slot] : !slots
@@ -511,6 +782,52 @@ tlx.kernel @block_attention_bwd(
         tlx.tcgen05_commit %ds_empty[%c0] : !one
         tlx.tcgen05_commit %qk_empty[%slot] : !slots
         scf.yield %after_dq : i32
+      }
+    }
+
+    tlx.async_task @angles warps(1) registers(OTHER_REGISTERS) {
+      scf.if %turns_qk {
+        %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
+            : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
+        %last:7 = scf.for %item = %first_item to %end_item step %c1
+            iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
+                      %re = %begin#4, %angles = %c0, %inputs = %c0)
+            -> (i32, i32, i32, i32, i32, i32, i32) : i32 {
+          %chunk = arith.divui %item, %heads : i32
+          %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
+              : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
+          %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
+          %row = arith.muli %chunk_in_sequence, %c128 : i32
+          %length = arith.subi %at#4, %at#2 : i32
+          %inputs_next = scf.if %turns_inputs -> (i32) {
+            %after_inputs = func.call @load_angles(%sincos, %sines, %cosines, %in_full,
+                %in_empty, %inputs, %a_empty, %angles, %turns_inputs, %head_dim, %row,
+                %at#2, %length) : (!angles_tensor, !angles_buffer, !angles_buffer, !one,
+                !one, i32, !one, i32, i1, i32, i32, i32, i32) -> i32
+            scf.yield %after_inputs : i32
+          } else {
+            scf.yield %inputs : i32
+          }
+          %after_dv = scf.if %turns_v -> (i32) {
+            %after_v = func.call @load_angles(%sincos, %sines, %cosines, %a_full, %a_empty,
+                %angles, %in_empty, %inputs_next, %turns_inputs, %head_dim, %row, %at#2,
+                %length) : (!angles_tensor, !angles_buffer, !angles_buffer, !one, !one, i32, !one,
+                i32, i1, i32, i32, i32, i32) -> i32
+            scf.yield %after_v : i32
+          } else {
+            scf.yield %angles : i32
+          }
+          %after_dk = func.call @load_angles(%sincos, %sines, %cosines, %a_full, %a_empty,
+              %after_dv, %in_empty, %inputs_next, %turns_inputs, %head_dim, %row, %at#2,
+              %length) : (!angles_tensor, !angles_buffer, !angles_buffer, !one, !one, i32, !one,
+              i32, i1, i32, i32, i32, i32) -> i32
+          %after_dq = func.call @load_angles(%sincos, %sines, %cosines, %a_full, %a_empty,
+              %after_dk, %in_empty, %inputs_next, %turns_inputs, %head_dim, %row, %at#2,
+              %length) : (!angles_tensor, !angles_buffer, !angles_buffer, !one, !one, i32, !one,
+              i32, i1, i32, i32, i32, i32) -> i32
+          scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %after_dq, %inputs_next
+              : i32, i32, i32, i32, i32, i32, i32
+        }
       }
     }
   }

@@ -14,23 +14,33 @@
 // decides on the time, not the half of the products that has no use.
 //
 //   role         warps   does
-//   @softmax     4       S to P, a row in each thread
+//   @softmax     4       S to P, a row in each thread; with ROTARY rotates the next chunk
 //   @epilogue    4       takes O out of tensor memory, and copies it out
 //   @load        1       starts every copy of Q, K and V, STAGES chunks ahead
 //   @scores      1       starts S = Q K^T
 //   @outputs     1       starts O = P V, of either block
+//   @angles      1       with ROTARY starts every copy of sines and cosines
 //
 //   barrier   count   arrives               waits       phase completes when
 //   qk_full   1       @load (bytes)         @scores     a chunk's queries and keys are there
-//   qk_empty  1       @scores (commit)      @load       its S is done
+//   qk_empty  1 or 2  @scores (commit),     @load       its S is done, and it has been
+//                     with ROTARY @softmax              rotated
 //   v_full    1       @load (bytes)         @outputs    its values are there
-//   v_empty   1       @outputs (commit)     @load       its O is done
+//   v_empty   1 or 2  as qk_empty           @load       its O is done
+//   turned    1       @softmax              @scores,    with ROTARY what is rotated is
+//                                           @outputs
 //   s_full    1       @scores (commit)      @softmax    its S is there
 //   p_full    1       @softmax              @outputs    its P is there
 //   s_empty   2       @softmax, @outputs    @scores     its S has been read, and its P, which
 //                     (commit)                          lies in it
 //   o_full    1       @outputs (commit)     @epilogue   its O is there
 //   o_empty   1       @epilogue             @outputs    its O has been read
+//   a_full    1       @angles (bytes)       @softmax    the angles of 64 columns are there
+//   a_empty   1       @softmax              @angles     they have been read
+//
+// With ROTARY q and k (1), or v too (2), are rotated where they lie, in fp32 and rounded
+// once, while the chunk before is multiplied: as sm90/fwd.mlir does it, but 64 columns at a
+// time, whose angles are copied for each head.
 //
 // The work, num_items pairs of a chunk and a head with the heads fastest, is divided
 // among the persistent CTAs as in sm90/fwd.mlir; block_starts counts chunks. Every
@@ -38,7 +48,8 @@
 //
 //   tensor memory, D 128: S 2 x 128 columns, P in the first 32 of them; O 2 x 128
 //     columns, one for each block of a chunk
-//   shared memory, D 128, 2 stages: Q, K, V 192 K, O 32 K
+//   shared memory, D 128, 2 stages: Q, K, V 192 K, O 2 x 16 K, or with ROTARY 16 K and
+//     angles 16 K
 //   registers: @softmax 200, @epilogue 200, others 96
 
 !q_tensor = !tlx.tensormap<[128, 1, HEAD_DIM], ELEMENT, ragged>
@@ -46,7 +57,13 @@
 !buffer = !tlx.memdesc<[128, HEAD_DIM], ELEMENT>
 !buffer_t = !tlx.memdesc<[HEAD_DIM, 128], ELEMENT, transposed>
 !block_rows = !tlx.memdesc<[64, HEAD_DIM], ELEMENT, of = [128, HEAD_DIM]>
-!out_panel = !tlx.memdesc<[128, 64], ELEMENT, of = [128, HEAD_DIM]>
+!out_tensor = !tlx.tensormap<[128, 1, 64], ELEMENT, ragged>
+!out_ring = !tlx.memdesc<[OUT_STAGES, 128, 64], ELEMENT>
+!out_buffer = !tlx.memdesc<[128, 64], ELEMENT>
+!words_buffer = !tlx.memdesc<[128, HEAD_DIM floordiv 2], i32>
+!words_panel = !tlx.memdesc<[128, 32], i32, of = [128, HEAD_DIM floordiv 2]>
+!angles_tensor = !tlx.tensormap<[128, 32], ELEMENT, ragged>
+!angles_buffer = !tlx.memdesc<[128, 32], ELEMENT>
 !s_ring = !tlx.memdesc<[2, 128, 128], f32, tensor>
 !s_buffer = !tlx.memdesc<[128, 128], f32, tensor>
 !s_part = !tlx.memdesc<[128, 32], f32, tensor>
@@ -60,6 +77,7 @@
 !slots = !tlx.mbarrier<[STAGES]>
 !s_slots = !tlx.mbarrier<[2]>
 !o_slots = !tlx.mbarrier<[O_STAGES]>
+!one = !tlx.mbarrier<[1]>
 
 !scores = tensor<128x32xf32, #tlx.dims<[128, 32], ELEMENT>>
 !score_rows = tensor<128x32xi32, #tlx.dims<[128, 32], ELEMENT>>
@@ -67,6 +85,10 @@
 !output = tensor<128x64xf32, #tlx.dims<[128, 64], ELEMENT>>
 !output_rows = tensor<128x64xi32, #tlx.dims<[128, 64], ELEMENT>>
 !output_16 = tensor<128x64xbf16, #tlx.dims<[128, 64], ELEMENT>>
+!words = tensor<128x32xi32, #tlx.dims<[128, 32], ELEMENT>>
+!words_16 = tensor<128x32xi16, #tlx.dims<[128, 32], ELEMENT>>
+!elements_16 = tensor<128x32xbf16, #tlx.dims<[128, 32], ELEMENT>>
+!elements = tensor<128x32xf32, #tlx.dims<[128, 32], ELEMENT>>
 !rows = tensor<128xf32>
 !row_numbers = tensor<128xi32>
 
@@ -209,18 +231,150 @@ func.func private @put_weights(%p: !scores, %inverse: !rows, %place: !p_part) {
   return
 }
 
+// Turns the pairs of some rows by their angles: fp32, rounded once.
+func.func private @turn_pairs(%pairs: !words, %sine: !elements, %cosine: !elements) -> !words {
+  %sixteen = arith.constant 16 : i32
+  %by_16 = tlx.splat %sixteen : i32 -> !words
+  %first = arith.trunci %pairs : !words to !words_16
+  %above = arith.shrui %pairs, %by_16 : !words
+  %second = arith.trunci %above : !words to !words_16
+  %first_16 = arith.bitcast %first : !words_16 to !elements_16
+  %second_16 = arith.bitcast %second : !words_16 to !elements_16
+  %x = arith.extf %first_16 : !elements_16 to !elements
+  %y = arith.extf %second_16 : !elements_16 to !elements
+  %x_cosine = arith.mulf %x, %cosine fastmath<contract> : !elements
+  %y_sine = arith.mulf %y, %sine fastmath<contract> : !elements
+  %y_cosine = arith.mulf %y, %cosine fastmath<contract> : !elements
+  %x_sine = arith.mulf %x, %sine fastmath<contract> : !elements
+  %x_turned = arith.subf %x_cosine, %y_sine fastmath<contract> : !elements
+  %y_turned = arith.addf %y_cosine, %x_sine fastmath<contract> : !elements
+  %x_16 = arith.truncf %x_turned : !elements to !elements_16
+  %y_16 = arith.truncf %y_turned : !elements to !elements_16
+  %x_bits = arith.bitcast %x_16 : !elements_16 to !words_16
+  %y_bits = arith.bitcast %y_16 : !elements_16 to !words_16
+  %x_word = arith.extui %x_bits : !words_16 to !words
+  %y_word = arith.extui %y_bits : !words_16 to !words
+  %y_above = arith.shli %y_word, %by_16 : !words
+  %turned = arith.ori %x_word, %y_above : !words
+  return %turned : !words
+}
+
+// Turns 64 columns of a tile where they are. Each thread reads what it writes.
+func.func private @turn_panel(%tile: !buffer, %word_column: i32, %sine: !elements,
+                              %cosine: !elements) {
+  %c0 = arith.constant 0 : i32
+  %words = tlx.local_reinterpret %tile : !buffer -> !words_buffer
+  %panel = tlx.local_slice %words[%c0, %word_column] : !words_buffer -> !words_panel
+  %read = tlx.local_load %panel : !words_panel -> !words
+  %turned = func.call @turn_pairs(%read, %sine, %cosine)
+      : (!words, !elements, !elements) -> !words
+  tlx.local_store %turned, %panel : !words, !words_panel
+  return
+}
+
+// Turns q and k, or v too, of a chunk that has been waited for; returns the next step with
+// angles.
+func.func private @turn(
+    %q: !buffer, %k: !buffer, %v: !buffer, %sines: !angles_buffer,
+    %cosines: !angles_buffer, %a_full: !one, %a_empty: !one, %first_angles: i32,
+    %head_dim: i32, %turns_v: i1) -> i32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c32 = arith.constant 32 : i32
+  %half_dim = arith.divui %head_dim, %c2 : i32
+  %end = scf.for %column = %c0 to %half_dim step %c32
+      iter_args(%angles = %first_angles) -> (i32) : i32 {
+    %slot, %phase = tlx.ring %angles stages(1) : i32
+    tlx.barrier_wait %a_full[%c0], %phase : !one
+    %sine_16 = tlx.local_load %sines : !angles_buffer -> !elements_16
+    %cosine_16 = tlx.local_load %cosines : !angles_buffer -> !elements_16
+    tlx.barrier_arrive %a_empty[%c0] : !one
+    %sine = arith.extf %sine_16 : !elements_16 to !elements
+    %cosine = arith.extf %cosine_16 : !elements_16 to !elements
+    func.call @turn_panel(%q, %column, %sine, %cosine)
+        : (!buffer, i32, !elements, !elements) -> ()
+    func.call @turn_panel(%k, %column, %sine, %cosine)
+        : (!buffer, i32, !elements, !elements) -> ()
+    scf.if %turns_v {
+      func.call @turn_panel(%v, %column, %sine, %cosine)
+          : (!buffer, i32, !elements, !elements) -> ()
+    }
+    %next = arith.addi %angles, %c1 : i32
+    scf.yield %next : i32
+  } {tlx.unroll = 2}
+  return %end : i32
+}
+
+// Turns the chunk of a number, in its slot.
+func.func private @turn_chunk(
+    %count: i32, %q_smem: !ring, %k_smem: !ring, %v_smem: !ring, %qk_full: !slots,
+    %qk_empty: !slots, %v_full: !slots, %v_empty: !slots, %turned: !slots,
+    %sines: !angles_buffer, %cosines: !angles_buffer, %a_full: !one, %a_empty: !one,
+    %first_angles: i32, %head_dim: i32, %turns_v: i1) -> i32 {
+  %slot, %phase = tlx.ring %count stages(STAGES) : i32
+  %q_tile = tlx.local_view %q_smem[%slot] : !ring -> !buffer
+  %k_tile = tlx.local_view %k_smem[%slot] : !ring -> !buffer
+  %v_tile = tlx.local_view %v_smem[%slot] : !ring -> !buffer
+  tlx.barrier_wait %qk_full[%slot], %phase : !slots
+  scf.if %turns_v {
+    tlx.barrier_wait %v_full[%slot], %phase : !slots
+  }
+  %next = func.call @turn(%q_tile, %k_tile, %v_tile, %sines, %cosines, %a_full, %a_empty,
+      %first_angles, %head_dim, %turns_v) : (!buffer, !buffer, !buffer, !angles_buffer,
+      !angles_buffer, !one, !one, i32, i32, i1) -> i32
+  tlx.barrier_arrive %turned[%slot] : !slots
+  tlx.barrier_arrive %qk_empty[%slot] : !slots
+  scf.if %turns_v {
+    tlx.barrier_arrive %v_empty[%slot] : !slots
+  }
+  return %next : i32
+}
+
+// Starts the copies of the angles of a chunk; returns the next step.
+func.func private @load_angles(
+    %sincos: !angles_tensor, %sines: !angles_buffer, %cosines: !angles_buffer,
+    %a_full: !one, %a_empty: !one, %first_angles: i32, %head_dim: i32, %row: i32,
+    %start: i32, %length: i32) -> i32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %c32 = arith.constant 32 : i32
+  %half_dim = arith.divui %head_dim, %c2 : i32
+  %end = scf.for %column = %c0 to %half_dim step %c32
+      iter_args(%angles = %first_angles) -> (i32) : i32 {
+    %cosine_column = arith.addi %column, %half_dim : i32
+    %slot, %phase = tlx.ring %angles stages(1) : i32
+    tlx.barrier_wait %a_empty[%c0], %phase producer : !one
+    tlx.barrier_expect_bytes %a_full[%c0], %sines, %cosines
+        : !one, !angles_buffer, !angles_buffer
+    tlx.async_descriptor_load %sincos[%row, %column] segment(%start, %length),
+        %sines signal %a_full[%c0] : !angles_tensor, !angles_buffer, !one
+    tlx.async_descriptor_load %sincos[%row, %cosine_column] segment(%start, %length),
+        %cosines signal %a_full[%c0] : !angles_tensor, !angles_buffer, !one
+    %next = arith.addi %angles, %c1 : i32
+    scf.yield %next : i32
+  }
+  return %end : i32
+}
+
 tlx.kernel @block_attention_fwd(
-    %q: !q_tensor, %k: !q_tensor, %v: !q_tensor, %o: !q_tensor,
-    %block_starts: !tlx.ptr<i32>, %num_sequences: i32, %num_items: i32, %heads: i32,
+    %q: !q_tensor, %k: !q_tensor, %v: !q_tensor, %o: !out_tensor,
+    %sincos: !angles_tensor, %block_starts: !tlx.ptr<i32>, %num_sequences: i32, %num_items: i32, %heads: i32,
     %scale_log2: f32) {
   // What is computed.
   %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
+  // 1: q and k are rotated, 2: v too.
+  %rotary = tlx.param ROTARY = 0 from 0 to 2 : i32
 
   // How it is computed.
+  // The rows of a chunk, which block_starts counts.
+  tlx.param BLOCK_M = 128 in [128] : i32
   tlx.param STAGES = 2 from 2 to 6 : i32
   // O takes 2 x HEAD_DIM columns.
   tlx.param O_STAGES = 1 from 1 to 2 : i32
+  %out_stages = tlx.param OUT_STAGES = 2 from 1 to 2 : i32
   tlx.param SOFTMAX_REGISTERS = 200 from 24 to 256 step 8 : i32
   tlx.param EPILOGUE_REGISTERS = 200 from 24 to 256 step 8 : i32
   tlx.param OTHER_REGISTERS = 96 from 24 to 256 step 8 : i32
@@ -229,21 +383,37 @@ tlx.kernel @block_attention_fwd(
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
   %c128 = arith.constant 128 : i32
+  %c2 = arith.constant 2 : i32
+  %turns_qk = arith.cmpi ne, %rotary, %c0 : i32
+  %turns_v = arith.cmpi eq, %rotary, %c2 : i32
+  %has_two = arith.cmpi eq, %out_stages, %c2 : i32
   %q_smem = tlx.local_alloc : !ring
   %k_smem = tlx.local_alloc : !ring
   %v_smem = tlx.local_alloc : !ring
-  %out_tile = tlx.local_alloc : !buffer
+  %out_smem = tlx.local_alloc : !out_ring
+  // What has no use takes no memory of its own.
+  %sines, %cosines = scf.if %turns_qk -> (!angles_buffer, !angles_buffer) {
+    %sine_buffer = tlx.local_alloc : !angles_buffer
+    %cosine_buffer = tlx.local_alloc : !angles_buffer
+    scf.yield %sine_buffer, %cosine_buffer : !angles_buffer, !angles_buffer
+  } else {
+    %unused = tlx.local_alloc alias(%q_smem) : !angles_buffer, !ring
+    scf.yield %unused, %unused : !angles_buffer, !angles_buffer
+  }
   %s_tmem = tlx.local_alloc : !s_ring
   %o_tmem = tlx.local_alloc : !o_ring
   %qk_full = tlx.alloc_barriers arrivals(1) : !slots
-  %qk_empty = tlx.alloc_barriers arrivals(1) : !slots
+  %qk_empty = tlx.alloc_barriers arrivals((ROTARY + 1) floordiv 2 + 1) : !slots
   %v_full = tlx.alloc_barriers arrivals(1) : !slots
-  %v_empty = tlx.alloc_barriers arrivals(1) : !slots
+  %v_empty = tlx.alloc_barriers arrivals(ROTARY floordiv 2 + 1) : !slots
   %s_full = tlx.alloc_barriers arrivals(1) : !s_slots
   %p_full = tlx.alloc_barriers arrivals(1) : !s_slots
   %s_empty = tlx.alloc_barriers arrivals(2) : !s_slots
   %o_full = tlx.alloc_barriers arrivals(1) : !o_slots
   %o_empty = tlx.alloc_barriers arrivals(1) : !o_slots
+  %turned = tlx.alloc_barriers arrivals(1) : !slots
+  %a_full = tlx.alloc_barriers arrivals(1) : !one
+  %a_empty = tlx.alloc_barriers arrivals(1) : !one
   %first_item, %end_item = func.call @get_share(%num_items) : (i32) -> (i32, i32)
   %num_own = arith.subi %end_item, %first_item : i32
 
@@ -259,9 +429,20 @@ tlx.kernel @block_attention_fwd(
       %least = tlx.splat %c1 : i32 -> !row_numbers
       %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
           : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
-      %last:5 = scf.for %item = %first_item to %end_item step %c1
+      // The first chunk, and then each while the one before it is multiplied.
+      %begin_angles = scf.if %turns_qk -> (i32) {
+        %turned_to = func.call @turn_chunk(%c0, %q_smem, %k_smem, %v_smem, %qk_full,
+            %qk_empty, %v_full, %v_empty, %turned, %sines, %cosines, %a_full, %a_empty,
+            %c0, %head_dim, %turns_v) : (i32, !ring, !ring, !ring, !slots, !slots, !slots,
+            !slots, !slots, !angles_buffer, !angles_buffer, !one, !one, i32, i32, i1) -> i32
+        scf.yield %turned_to : i32
+      } else {
+        scf.yield %c0 : i32
+      }
+      %last:6 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
-                    %re = %begin#4) -> (i32, i32, i32, i32, i32) : i32 {
+                    %re = %begin#4, %angles = %begin_angles)
+          -> (i32, i32, i32, i32, i32, i32) : i32 {
         %chunk = arith.divui %item, %heads : i32
         %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
             : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
@@ -280,6 +461,18 @@ tlx.kernel @block_attention_fwd(
         %limit = arith.maxsi %own, %least : !row_numbers
 
         %count = arith.subi %item, %first_item : i32
+        %next_count = arith.addi %count, %c1 : i32
+        %has_next = arith.cmpi ult, %next_count, %num_own : i32
+        %turns_next = arith.andi %has_next, %turns_qk : i1
+        %next_angles = scf.if %turns_next -> (i32) {
+          %turned_to = func.call @turn_chunk(%next_count, %q_smem, %k_smem, %v_smem, %qk_full,
+              %qk_empty, %v_full, %v_empty, %turned, %sines, %cosines, %a_full, %a_empty,
+              %angles, %head_dim, %turns_v) : (i32, !ring, !ring, !ring, !slots, !slots, !slots,
+              !slots, !slots, !angles_buffer, !angles_buffer, !one, !one, i32, i32, i1) -> i32
+          scf.yield %turned_to : i32
+        } else {
+          scf.yield %angles : i32
+        }
         %slot, %phase = tlx.ring %count stages(2) : i32
         %s_tile = tlx.local_view %s_tmem[%slot] : !s_ring -> !s_buffer
         %p_place = tlx.local_slice %s_tile[%c0, %c0] : !s_buffer -> !p_columns
@@ -311,7 +504,8 @@ tlx.kernel @block_attention_fwd(
         func.call @put_weights(%p1, %inverse, %p_part1) : (!scores, !rows, !p_part) -> ()
         tlx.barrier_arrive %p_full[%slot] : !s_slots
         tlx.barrier_arrive %s_empty[%slot] : !s_slots
-        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
+        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %next_angles
+            : i32, i32, i32, i32, i32, i32
       }
     }
 
@@ -337,10 +531,11 @@ tlx.kernel @block_attention_fwd(
         %count = arith.subi %item, %first_item : i32
         %slot, %phase = tlx.ring %count stages(O_STAGES) : i32
         %o_tiles = tlx.local_view %o_tmem[%slot] : !o_ring -> !o_pair
-        // The copy of the chunk before has to have left the buffer.
-        tlx.async_descriptor_store_wait pending(0)
         tlx.barrier_wait %o_full[%slot], %phase : !o_slots
-        scf.for %column = %c0 to %head_dim step %c64 : i32 {
+        %panels = arith.divui %head_dim, %c64 : i32
+        %first_step = arith.muli %count, %panels : i32
+        %steps = scf.for %column = %c0 to %head_dim step %c64
+            iter_args(%step = %first_step) -> (i32) : i32 {
           %second_column = arith.addi %column, %head_dim : i32
           %first_part = tlx.local_slice %o_tiles[%c0, %column] : !o_pair -> !o_part
           %second_part = tlx.local_slice %o_tiles[%c0, %second_column]
@@ -350,12 +545,21 @@ tlx.kernel @block_attention_fwd(
           %own = arith.select %is_first, %of_first, %of_second
               : tensor<128x64xi1, #tlx.dims<[128, 64], ELEMENT>>, !output
           %rounded = arith.truncf %own : !output to !output_16
-          %panel = tlx.local_slice %out_tile[%c0, %column] : !buffer -> !out_panel
-          tlx.local_store %rounded, %panel : !output_16, !out_panel
+          %out_slot, %out_phase = tlx.ring %step stages(OUT_STAGES) : i32
+          %out_tile = tlx.local_view %out_smem[%out_slot] : !out_ring -> !out_buffer
+          // The copy before has to have left the buffer.
+          scf.if %has_two {
+            tlx.async_descriptor_store_wait pending(1)
+          } else {
+            tlx.async_descriptor_store_wait pending(0)
+          }
+          tlx.local_store %rounded, %out_tile : !output_16, !out_buffer
+          tlx.async_descriptor_store %o[%row, %head, %column] segment(%at#2, %length),
+              %out_tile : !out_tensor, !out_buffer
+          %next = arith.addi %step, %c1 : i32
+          scf.yield %next : i32
         } {tlx.unroll = 2}
         tlx.barrier_arrive %o_empty[%slot] : !o_slots
-        tlx.async_descriptor_store %o[%row, %head, %c0] segment(%at#2, %length),
-            %out_tile : !q_tensor, !buffer
         scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
       }
       // Shared memory has to outlive the last copy out of it.
@@ -405,6 +609,9 @@ tlx.kernel @block_attention_fwd(
         %k_t = tlx.local_trans %k_tile : !buffer -> !buffer_t
         %s_tile = tlx.local_view %s_tmem[%s_slot] : !s_ring -> !s_buffer
         tlx.barrier_wait %qk_full[%slot], %phase : !slots
+        scf.if %turns_qk {
+          tlx.barrier_wait %turned[%slot], %phase : !slots
+        }
         tlx.barrier_wait %s_empty[%s_slot], %s_phase producer : !s_slots
         tlx.async_dot %q_tile, %k_t, %s_tile : !buffer, !buffer_t, !s_buffer
         tlx.tcgen05_commit %s_full[%s_slot] : !s_slots
@@ -427,6 +634,9 @@ tlx.kernel @block_attention_fwd(
         %o_first = tlx.local_slice %o_tiles[%c0, %c0] : !o_pair -> !o_buffer
         %o_second = tlx.local_slice %o_tiles[%c0, %head_dim] : !o_pair -> !o_buffer
         tlx.barrier_wait %v_full[%slot], %phase : !slots
+        scf.if %turns_v {
+          tlx.barrier_wait %turned[%slot], %phase : !slots
+        }
         tlx.barrier_wait %o_empty[%o_slot], %o_phase producer : !o_slots
         tlx.barrier_wait %p_full[%s_slot], %s_phase : !s_slots
         tlx.async_dot %p_tile, %v_first, %o_first : !p_buffer, !block_rows, !o_buffer
@@ -434,6 +644,29 @@ tlx.kernel @block_attention_fwd(
         tlx.tcgen05_commit %v_empty[%slot] : !slots
         tlx.tcgen05_commit %s_empty[%s_slot] : !s_slots
         tlx.tcgen05_commit %o_full[%o_slot] : !o_slots
+      }
+    }
+
+    tlx.async_task @angles warps(1) registers(OTHER_REGISTERS) {
+      scf.if %turns_qk {
+        %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
+            : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
+        %last:6 = scf.for %item = %first_item to %end_item step %c1
+            iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
+                      %re = %begin#4, %angles = %c0)
+            -> (i32, i32, i32, i32, i32, i32) : i32 {
+          %chunk = arith.divui %item, %heads : i32
+          %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
+              : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
+          %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
+          %row = arith.muli %chunk_in_sequence, %c128 : i32
+          %length = arith.subi %at#4, %at#2 : i32
+          %next_angles = func.call @load_angles(%sincos, %sines, %cosines, %a_full,
+              %a_empty, %angles, %head_dim, %row, %at#2, %length) : (!angles_tensor,
+              !angles_buffer, !angles_buffer, !one, !one, i32, i32, i32, i32, i32) -> i32
+          scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %next_angles
+              : i32, i32, i32, i32, i32, i32
+        }
       }
     }
   }

@@ -152,6 +152,15 @@ def TLX_ReduceKindAttr : EnumAttr<TLX_Dialect, TLX_ReduceKind, "reduce_kind"> {
   let assemblyFormat = "$value";
 }
 
+def TLX_CacheHint : TLX_Enum<"CacheHint",
+    "how soon the L2 cache may drop what a copy touches", [
+  I32EnumCase<"EvictFirst", 0, "evict_first">,
+  I32EnumCase<"EvictLast", 1, "evict_last">,
+]>;
+def TLX_CacheHintAttr : EnumAttr<TLX_Dialect, TLX_CacheHint, "cache_hint"> {
+  let assemblyFormat = "$value";
+}
+
 def TLX_Comparison : TLX_Enum<"Comparison", "a comparison of two expressions", [
   I32EnumCase<"Equal", 0, "eq">,
   I32EnumCase<"LessEqual", 1, "le">,

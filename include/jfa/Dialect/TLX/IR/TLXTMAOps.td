@@ -20,6 +20,11 @@ def TLX_TMADocs : OpDocGroup {
     as zero and are not written. A load has to begin inside of its segment:
     hardware faults on a box that is wholly out of bounds. One thread of the task
     issues each copy.
+
+    `cache(evict_first)` and `cache(evict_last)` say what the L2 cache should drop
+    before or after all else, of what a copy reads or writes:
+    `.L2::cache_hint` with a policy that `createpolicy.fractional` makes for all
+    of it (PTX ISA 9.7.9.18). Only time depends on it.
   }];
 }
 
@@ -58,12 +63,13 @@ def TLX_AsyncDescriptorLoadOp : TLX_Op<"async_descriptor_load", [
     Optional<I32>:$segment_start, Optional<I32>:$segment_length,
     Arg<TLX_MemDescType, "", [MemWrite<TLX_SharedMemory>]>:$destination,
     Arg<TLX_MBarrierType, "", [MemRead<TLX_BarrierState>, MemWrite<TLX_BarrierState>]>:$barrier,
-    Optional<I32>:$index, Optional<I32>:$multicast);
+    Optional<I32>:$index, Optional<I32>:$multicast,
+    OptionalAttr<TLX_CacheHintAttr>:$cache);
   let assemblyFormat = [{
     $map `[` $coordinates `]`
     (`segment` `(` $segment_start^ `,` $segment_length `)`)? `,`
     $destination `signal` $barrier (`[` $index^ `]`)?
-    (`multicast` `(` $multicast^ `)`)? attr-dict
+    (`multicast` `(` $multicast^ `)`)? (`cache` `(` custom<CacheHint>($cache)^ `)`)? attr-dict
     `:` qualified(type($map)) `,` qualified(type($destination)) `,`
     qualified(type($barrier))
   }];
@@ -81,11 +87,12 @@ class TLX_AsyncDescriptorWriteOp<string mnemonic>
     Arg<TLX_TensorMapType, "", [MemWrite<TLX_GlobalMemory>]>:$map,
     Variadic<I32>:$coordinates,
     Optional<I32>:$segment_start, Optional<I32>:$segment_length,
-    Arg<TLX_MemDescType, "", [MemRead<TLX_SharedMemory>]>:$source);
+    Arg<TLX_MemDescType, "", [MemRead<TLX_SharedMemory>]>:$source,
+    OptionalAttr<TLX_CacheHintAttr>:$cache);
   let assemblyFormat = [{
     $map `[` $coordinates `]`
     (`segment` `(` $segment_start^ `,` $segment_length `)`)? `,`
-    $source attr-dict `:` qualified(type($map)) `,` qualified(type($source))
+    $source (`cache` `(` custom<CacheHint>($cache)^ `)`)? attr-dict `:` qualified(type($map)) `,` qualified(type($source))
   }];
   let hasVerifier = 1;
 }

@@ -1,0 +1,104 @@
+# ===- mutation_problems.py - What mutants are run on -*- Python -*-=== #
+#
+# Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===---------------------------------------------------------------------=== #
+"""Arguments of jfa-sim for each kernel that is shipped, by the end of its path: the
+parameters, the masks and the modes that it is shipped with, and rings of one stage."""
+
+_FORWARD = "--lengths=0,1,77,300,700 --heads=1 --grid=1"
+_FORWARD_128 = "--lengths=0,1,300,700 --heads=1"
+_BACKWARD = "--lengths=0,1,77,300 --heads=2 --kv-heads=1 --grid=1"
+_STEPS = "--lengths=0,1,77,700 --heads=2 --grid=1"
+_QUERY = "--lengths=0,1,300,77 --q-len=100 --broadcast-q --heads=2 --grid=1"
+_BLOCKS = "--lengths=1,0,64,130,64,700 --grid=1"
+
+PROBLEMS = {
+    "/attention/sm90/fwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_FORWARD}",
+        "D64 causal": f"-D HEAD_DIM=64 --causal {_FORWARD}",
+        "D64, 192 rows": "-D HEAD_DIM=64 -D BLOCK_M=192 -D LOAD_REGISTERS=32 "
+                         f"-D SOFTMAX_REGISTERS=160 {_FORWARD}",
+        "D128": f"-D HEAD_DIM=128 {_FORWARD_128} --grid=1",
+        "D128, clusters": "-D HEAD_DIM=128 -D CLUSTER=2 "
+                          f"{_FORWARD_128} --grid=2",
+        "D128 causal, clusters": "-D HEAD_DIM=128 -D CLUSTER=2 --causal "
+                                 f"{_FORWARD_128} --grid=2",
+        "D64 broadcast query": f"-D HEAD_DIM=64 --q-len=130 --broadcast-q "
+                               f"{_FORWARD}",
+        "D64 without PINGPONG": f"-D HEAD_DIM=64 -D PINGPONG=false {_FORWARD}",
+        "D64, one stage": f"-D HEAD_DIM=64 -D STAGES=1 {_FORWARD}",
+    },
+    "/attention/sm90/bwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 -D BLOCK_M=128 {_BACKWARD}",
+        "D64 causal": f"-D HEAD_DIM=64 -D BLOCK_M=128 --causal {_BACKWARD}",
+        "D128": f"-D HEAD_DIM=128 -D BLOCK_M=64 {_BACKWARD}",
+        "D128 causal": f"-D HEAD_DIM=128 -D BLOCK_M=64 --causal {_BACKWARD}",
+        "D64 broadcast query": "-D HEAD_DIM=64 -D BLOCK_M=128 --q-len=300 "
+                               f"--broadcast-q {_BACKWARD}",
+    },
+    "/attention/sm90/bwd_pre.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_STEPS}",
+        "D128": f"-D HEAD_DIM=128 {_STEPS}",
+    },
+    "/attention/sm90/bwd_post.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_STEPS}",
+        "D128": f"-D HEAD_DIM=128 {_STEPS}",
+    },
+    "/attention/sm90/bwd_query.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_QUERY}",
+        "D64 causal": f"-D HEAD_DIM=64 --causal {_QUERY}",
+        "D128": f"-D HEAD_DIM=128 {_QUERY}",
+    },
+    "/block_attention/sm90/fwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
+        "D128": f"-D HEAD_DIM=128 {_BLOCKS}",
+        "D64, rotated": f"-D HEAD_DIM=64 -D ROTARY=2 {_BLOCKS}",
+    },
+    "/block_attention/sm90/bwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 -D STAGES=4 {_BLOCKS}",
+        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=1 -D ROTATE_INPUTS=true "
+                        f"{_BLOCKS}",
+        "D128, rotated": f"-D HEAD_DIM=128 -D STAGES=2 -D ROTARY=2 {_BLOCKS}",
+    },
+    "/block_attention/sm100/fwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
+    },
+    "/block_attention/sm100/bwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
+    },
+    "/attention/sm100/fwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_FORWARD}",
+    },
+}
+
+
+# Mutants that are the same protocol, though they are lowered to other code: the
+# kernel, what its problems begin with, the mutation, the line, and why.
+EQUIVALENT = [
+    ("/attention/sm90/bwd.mlir", "", "release before the last use",
+     "tlx.barrier_arrive %do_empty[%slot] : !ring",
+     "@load waits for the step's queries to be released before it waits for its "
+     "gradients, and @compute releases them after the product in question"),
+    ("/attention/sm90/bwd_query.mlir", "", "drop a fence",
+     "tlx.local_store %p_16, %p_rows : !weights, !p_rows",
+     "the fence after dS comes before the named barrier that tells of both"),
+]
+
+
+def why_equivalent(kernel, problem, mutation, line):
+    """Why a mutant is known to be equivalent, or nothing."""
+    for suffix, begin, name, text, why in EQUIVALENT:
+        if kernel.endswith(suffix) and problem.startswith(begin) and \
+                (mutation, line) == (name, text):
+            return why
+    return ""
+
+
+def find(kernel):
+    """The problems of the kernel at a path."""
+    for suffix, problems in PROBLEMS.items():
+        if kernel.endswith(suffix):
+            return {name: text.split() for name, text in problems.items()}
+    return {}

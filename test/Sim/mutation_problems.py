@@ -81,6 +81,12 @@ EQUIVALENT = [
      "tlx.barrier_arrive %do_empty[%slot] : !ring",
      "@load waits for the step's queries to be released before it waits for its "
      "gradients, and @compute releases them after the product in question"),
+    ("/block_attention/sm100/bwd.mlir", "", "swap two waits",
+     "tlx.barrier_wait %v_empty[%slot], %phase producer : !slots",
+     "dO is free once the product that reads V is done"),
+    ("/block_attention/sm100/bwd.mlir", "", "swap two waits",
+     "tlx.barrier_wait %do_empty[%slot], %phase producer : !slots",
+     "Q and K are free once the gradient that reads dO is done"),
     ("/attention/sm90/bwd_query.mlir", "", "drop a fence",
      "tlx.local_store %p_16, %p_rows : !weights, !p_rows",
      "the fence after dS comes before the named barrier that tells of both"),

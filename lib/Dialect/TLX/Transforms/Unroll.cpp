@@ -67,7 +67,11 @@ static void orderBounds(scf::ForOp loop) {
 
 static LogicalResult unroll(scf::ForOp loop) {
   int64_t factor = *getFactor(loop->removeAttr(kUnrollAttr));
-  if (factor == 1) {
+  // Of a shorter loop nothing but the copies shall be left.
+  if (std::optional<APInt> trips = loop.getStaticTripCount()) {
+    factor = std::min(factor, trips->getSExtValue());
+  }
+  if (factor <= 1) {
     return success();
   }
   orderBounds(loop);

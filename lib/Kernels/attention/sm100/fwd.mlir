@@ -72,7 +72,7 @@
 !o_buffers = !tlx.memdesc<[2, 128, HEAD_DIM], f32, tensor>
 !o_buffer = !tlx.memdesc<[128, HEAD_DIM], f32, tensor>
 !o_panel = !tlx.memdesc<[128, 64], f32, tensor>
-!o_part = !tlx.memdesc<[128, 32], f32, tensor>
+!o_part = !tlx.memdesc<[128, HEAD_DIM floordiv 4], f32, tensor>
 !column = !tlx.memdesc<[128, 1], f32, tensor>
 !ring = !tlx.mbarrier<[STAGES]>
 !q_ring = !tlx.mbarrier<[Q_STAGES]>
@@ -82,6 +82,7 @@
 !bits = tensor<128x?xi32, #tlx.dims<[128, BLOCK_N floordiv 4], ELEMENT>>
 !seen = tensor<128x?xi1, #tlx.dims<[128, BLOCK_N floordiv 4], ELEMENT>>
 !weights = tensor<128x?xbf16, #tlx.dims<[128, BLOCK_N floordiv 4], ELEMENT>>
+!part = tensor<128x?xf32, #tlx.dims<[128, HEAD_DIM floordiv 4]>>
 !output = tensor<128x64xf32, #tlx.dims<[128, 64], ELEMENT>>
 !output_16 = tensor<128x64xbf16, #tlx.dims<[128, 64], ELEMENT>>
 !row_seen = tensor<128x64xi1, #tlx.dims<[128, 64], ELEMENT>>
@@ -469,7 +470,8 @@ tlx.kernel @attention_fwd(
       %nothing = tlx.splat %zero : f32 -> !output
       %zeros = tlx.splat %zero : f32 -> tensor<128x1xf32>
       %ones = tlx.splat %one : f32 -> tensor<128x1xf32>
-      %c32 = arith.constant 32 : i32
+      %c4 = arith.constant 4 : i32
+      %quarter = arith.divui %head_dim, %c4 : i32
       %end:2 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%step = %c0, %tile = %c0) -> (i32, i32) : i32 {
         %at:7 = func.call @decode(
@@ -498,12 +500,12 @@ tlx.kernel @attention_fwd(
               %shrinks = arith.cmpf olt, %alpha, %ones : tensor<128x1xf32>
               %any = tlx.vote_any %shrinks : tensor<128x1xi1>
               scf.if %any {
-                %alphas = tlx.broadcast %alpha : tensor<128x1xf32> -> tensor<128x32xf32>
-                scf.for %at_column = %c0 to %head_dim step %c32 : i32 {
+                %alphas = tlx.broadcast %alpha : tensor<128x1xf32> -> !part
+                scf.for %at_column = %c0 to %head_dim step %quarter : i32 {
                   %o_part = tlx.local_slice %o_tile[%c0, %at_column] : !o_buffer -> !o_part
-                  %old = tlx.local_load %o_part : !o_part -> tensor<128x32xf32>
-                  %new = arith.mulf %old, %alphas : tensor<128x32xf32>
-                  tlx.local_store %new, %o_part : tensor<128x32xf32>, !o_part
+                  %old = tlx.local_load %o_part : !o_part -> !part
+                  %new = arith.mulf %old, %alphas : !part
+                  tlx.local_store %new, %o_part : !part, !o_part
                 } {tlx.unroll = 4}
               }
               tlx.barrier_arrive %o_ready[%half] : !halves

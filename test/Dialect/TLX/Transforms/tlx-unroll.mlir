@@ -90,3 +90,24 @@ func.func @nest() {
   } {tlx.unroll = 2}
   return
 }
+
+// Shorter than the factor: nothing but the copies is left.
+// CHECK-LABEL: @short_of_the_factor
+// CHECK-NOT:   scf.for
+// CHECK-COUNT-2: tlx.barrier_wait
+// CHECK-NOT:   tlx.barrier_wait
+// CHECK:       tlx.barrier_arrive
+tlx.kernel @short_of_the_factor() {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %full = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      scf.for %i = %c0 to %c2 step %c1 : i32 {
+        tlx.barrier_wait %full, %i : !tlx.mbarrier<[1]>
+      } {tlx.unroll = 4}
+      tlx.barrier_arrive %full : !tlx.mbarrier<[1]>
+    }
+  }
+}

@@ -121,7 +121,8 @@ def UnrollPass : InterfacePass<"tlx-unroll", "::mlir::FunctionOpInterface"> {
   let description = [{
     Unrolls every `scf.for` with the attribute `tlx.unroll = N` by the factor N,
     from 1 to 64, leaving a loop for the iterations that remain where the number
-    of iterations is not known to be a multiple. Innermost loops come first.
+    of iterations is not known to be a multiple. A loop known to be shorter than
+    N is unrolled whole. Innermost loops come first.
 
     ```mlir
     scf.for %i = %c0 to %c8 step %c1 : i32 {

@@ -17,7 +17,7 @@ using namespace mlir::jfa::emu;
 
 /// Bits of flags, beside the rounding to an integer.
 static constexpr uint64_t kZero = 1, kRelu = 2, kSat = 4, kFtz = 8, kDown = 16,
-                          kUp = 32, kClamp = 64, kWhole = 128;
+                          kUp = 32, kClamp = 64, kWhole = 128, kLimit = 256;
 static constexpr uint64_t kNan64 = 0x7ff8000000000000;
 
 /// A register's value in a type, as a number.
@@ -142,13 +142,36 @@ static uint64_t convertNan(Type from, Type to, uint64_t bits, uint64_t flags) {
              : (bits >> 63) << 31 | 0x7fc00000 | (bits >> 29 & 0x7fffff);
 }
 
+/// An integer, limited to what a type holds.
+static uint64_t limit(Type to, Type from, uint64_t bits) {
+  int64_t value = toSigned(from, bits);
+  uint64_t most = ~uint64_t(0) >> (64 - to.bits + (to.isSigned() ? 1 : 0));
+  if (!from.isSigned() || value >= 0) {
+    return std::min(uint64_t(value), most);
+  }
+  int64_t least = to.isSigned() ? -int64_t(most) - 1 : 0;
+  return uint64_t(std::max(value, least));
+}
+
+/// A result that is flushed to zero, if it is of a type that may be.
+static uint64_t flushResult(Type to, uint64_t bits, uint64_t flags) {
+  return to.name == ".f32" && (flags & kFtz)
+             ? toBits(flushSubnormal(fromBits<float>(bits)))
+             : bits;
+}
+
 /// Here `type` is the result's.
 static void runConvert(Warp &warp, const Instruction &i, uint32_t lanes) {
   Type to = i.type, from = i.fromType;
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t bits = warp.get(i[1], lane), result = 0;
     if (!from.isFloat()) {
+      bits = i.flags & kLimit ? limit(to, from, bits) : bits;
       int64_t value = toSigned(from, bits);
+      if (i.flags & kClamp) {
+        bool isNegative = from.isSigned() && value < 0;
+        value = value != 0 && !isNegative;
+      }
       double real = from.isSigned() ? double(value) : double(uint64_t(value));
       if (to.name == ".f32") {
         // One rounding, not two.
@@ -176,7 +199,7 @@ static void runConvert(Warp &warp, const Instruction &i, uint32_t lanes) {
                    ? fromDouble(to, value, i.flags)
                    : roundToInteger(to, value, i.flags, from.bits == 64);
     }
-    warp.set(i[0], lane, result);
+    warp.set(i[0], lane, flushResult(to, result, i.flags));
   });
 }
 
@@ -226,11 +249,13 @@ static void setFlags(const Match &match, Instruction &i) {
   bool isZero = match.has(".rz") || match.has(".rzi");
   bool isDown = match.has(".rm") || match.has(".rmi");
   bool isUp = match.has(".rp") || match.has(".rpi");
-  i.flags = (isZero ? kZero : 0) | (match.has(".relu") ? kRelu : 0) |
-            (match.has(".satfinite") ? kSat : 0) |
-            (match.has(".ftz") ? kFtz : 0) | (isDown ? kDown : 0) |
-            (isUp ? kUp : 0) |
-            (match.has(".sat") && i.type.isFloat() ? kClamp : 0);
+  i.flags =
+      (isZero ? kZero : 0) | (match.has(".relu") ? kRelu : 0) |
+      (match.has(".satfinite") ? kSat : 0) | (match.has(".ftz") ? kFtz : 0) |
+      (isDown ? kDown : 0) | (isUp ? kUp : 0) |
+      (match.has(".sat") && i.type.isFloat() ? kClamp : 0) |
+      (match.has(".sat") && !i.type.isFloat() && !i.fromType.isFloat() ? kLimit
+                                                                       : 0);
   bool isWhole = match.has(".rni") || match.has(".rzi") || match.has(".rmi") ||
                  match.has(".rpi");
   i.flags |= isWhole && i.type.isFloat() ? kWhole : 0;
@@ -269,11 +294,11 @@ static Run chooseConvertAddress(const Match &match, Instruction &i,
 }
 
 void mlir::jfa::emu::registerConversion(OpcodeTable &table) {
-  const char *integers = "(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64)"
+  const char *integers = "{.sat}(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64)"
                          "(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64)";
   const char *operands = "d0 s";
   table.add("cvt", {integers, operands, chooseConversion<runConvert>});
-  table.add("cvt", {"(.rn|.rz|.rm|.rp)(.f16|.bf16|.f32|.f64)"
+  table.add("cvt", {"(.rn|.rz|.rm|.rp){.ftz}{.sat}(.f16|.bf16|.f32|.f64)"
                     "(.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64)",
                     operands, chooseConversion<runConvert>});
   table.add("cvt", {"(.rni|.rzi|.rmi|.rpi){.ftz}{.sat}"

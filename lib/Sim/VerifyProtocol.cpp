@@ -324,15 +324,15 @@ static std::vector<Unseen> findUnseen(const Simulation &simulation,
   for (const Dependence &dependence : simulation.dependences) {
     for (mlir::Value source : dependence.sources) {
       std::string what = describe(source, kernel, isAttention, counts);
-      if (!what.empty()) {
-        found.push_back({dependence.op, source, std::move(what),
-                         getShown(dependence.op, source)});
+      if (what.empty()) {
+        continue;
       }
+      Unseen::Shown shown = getShown(dependence.op, source);
+      auto place = llvm::find_if(
+          found, [&](const Unseen &other) { return other.shown > shown; });
+      found.insert(place, {dependence.op, source, std::move(what), shown});
     }
   }
-  llvm::stable_sort(found, [](const Unseen &x, const Unseen &y) {
-    return x.shown < y.shown;
-  });
   return found;
 }
 

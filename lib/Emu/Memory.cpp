@@ -235,12 +235,15 @@ void mlir::jfa::emu::registerMemory(OpcodeTable &table) {
       {"{.weak|.relaxed|.release|.volatile}{.cta|.cluster|.gpu|"
        ".sys}{.global|.shared|.shared::cta|.shared::cluster}" CACHING TYPES,
        "m S", chooseAccess<runStore>, true});
-  const char *matrix =
-      ".sync.aligned.m8n8(.x1|.x2|.x4){.trans}{.shared|.shared::cta}.b16";
-  table.add("ldmatrix",
-            {matrix, "D32 m", chooseMatrix<runLoadMatrix>, true, true});
-  table.add("stmatrix",
-            {matrix, "m S32", chooseMatrix<runStoreMatrix>, true, true});
+  // The second as CUTLASS writes it; ptxas takes both.
+  for (const char *matrix :
+       {".sync.aligned.m8n8(.x1|.x2|.x4){.trans}{.shared|.shared::cta}.b16",
+        ".sync.aligned(.x1|.x2|.x4){.trans}.m8n8{.shared|.shared::cta}.b16"}) {
+    table.add("ldmatrix",
+              {matrix, "D32 m", chooseMatrix<runLoadMatrix>, true, true});
+    table.add("stmatrix",
+              {matrix, "m S32", chooseMatrix<runStoreMatrix>, true, true});
+  }
   auto nothing = [](Warp &, const Instruction &, uint32_t) {};
   table.add("prefetch", "{.global}(.L1|.L2)", "m", nothing);
   table.add("prefetch", "{.param}.tensormap", "m", nothing);

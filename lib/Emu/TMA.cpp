@@ -15,6 +15,8 @@
 
 #include "jfa/Emu/TensorMap.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir::jfa;
@@ -310,16 +312,32 @@ static void runTensorLoad(Warp &warp, const Instruction &i, uint32_t lanes) {
   });
 }
 
+/// Whether a lane stores what the first one does, to the same place: CUTLASS
+/// has a whole warp store a tile, 32 times the same bytes by PTX.
+static bool isRepeated(Warp &warp, const Instruction &i, unsigned first,
+                       unsigned lane) {
+  return lane != first &&
+         warp.getAddress(i[0], first) == warp.getAddress(i[0], lane) &&
+         warp.getAddress(i[1], first) == warp.getAddress(i[1], lane) &&
+         llvm::all_of(i[0].parts, [&](const auto &coordinate) {
+           return warp.get(coordinate, first) == warp.get(coordinate, lane);
+         });
+}
+
 static void runTensorStore(Warp &warp, const Instruction &i, uint32_t lanes) {
+  auto first = unsigned(llvm::countr_zero(lanes));
   forEachLane(lanes, [&](unsigned lane) {
     uint64_t from = toShared(warp.getAddress(i[1], lane));
+    auto reduction = Reduction(i.flags);
+    if (reduction == Reduction::None && isRepeated(warp, i, first, lane)) {
+      return;
+    }
     Box box;
     if (!makeBox(warp, i[0], lane, from, true, box)) {
       return;
     }
     Machine &machine = warp.machine;
     auto tile = std::make_shared<std::vector<uint8_t>>(box.getBytes());
-    auto reduction = Reduction(i.flags);
     issueStore(
         warp, lane,
         [=, &machine](AsyncWork &work) {

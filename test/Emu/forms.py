@@ -345,6 +345,11 @@ def memory():
                f"{data}, [%r0]")
         yield (f"stmatrix.sync.aligned.m8n8.{name}{{.trans}}{where}.b16",
                f"[%r0], {data}")
+        # As CUTLASS writes them.
+        yield (f"ldmatrix.sync.aligned.{name}{{.trans}}.m8n8{where}.b16",
+               f"{data}, [%r0]")
+        yield (f"stmatrix.sync.aligned.{name}{{.trans}}.m8n8{where}.b16",
+               f"[%r0], {data}")
         yield (f"stmatrix.sync.aligned.m16n8.{name}.trans{where}.b8",
                f"[%r0], {data}")
         wide = registers("r", 2 * count, 1)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 from products import swizzle
-from tensor_products import write_npy
+from tensor_products import make_frame, write_npy
 
 IMAGE, COLUMNS, FIRST = 16384, 32, 8
 # Rows, bytes of one, and the row that a lane gets.
@@ -42,98 +42,12 @@ def lay_out(rows, swizzle_bits, image):
 
 
 def make_kernel(shape, group, lane, descriptor):
-    everybody = "" if group == 1 else \
-        "  barrier.cluster.arrive;\n  barrier.cluster.wait;\n"
-    commit = (".shared::cluster.multicast::cluster.b64 [%r9], %rs1"
-              if group == 2 else ".shared::cluster.b64 [%r9]")
-    return f""".version 8.7
-.target sm_100a
-.address_size 64
-.visible .entry k(.param .u64 image, .param .u64 cells)
-.reqntid 128
-.reqnctapercluster {group}
-{{
-  .reg .pred %p<6>;
-  .reg .b32 %r<20>;
-  .reg .b16 %rs<2>;
-  .reg .b64 %rd<16>;
-  .shared .align 1024 .b8 tile[{IMAGE}];
-  .shared .align 8 .b8 bars[16];
-  .shared .align 4 .b8 slot[4];
-  ld.param.u64 %rd1, [image];
-  ld.param.u64 %rd2, [cells];
-  mov.u32 %r1, %tid.x;
-  mov.u32 %r10, %cluster_ctarank;
-  mul.wide.u32 %rd3, %r10, {IMAGE};
-  add.s64 %rd1, %rd1, %rd3;
-  mul.wide.u32 %rd3, %r10, {128 * COLUMNS * 4};
-  add.s64 %rd2, %rd2, %rd3;
-  setp.eq.u32 %p1, %r1, 0;
-  setp.lt.u32 %p2, %r1, 32;
-  @%p1 mbarrier.init.shared.b64 [bars], 1;
-  @%p1 mbarrier.init.shared.b64 [bars+8], 1;
-  @%p1 fence.mbarrier_init.release.cluster;
-  @!%p2 bra READY;
-  tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [slot], {COLUMNS};
-READY:
-  bar.sync 0;
-  tcgen05.fence::after_thread_sync;
-{everybody}  @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bars], {IMAGE};
-  @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], {IMAGE}, [bars];
-  ld.shared.b32 %r2, [slot];
-  shr.u32 %r3, %r1, 5;
-  shl.b32 %r3, %r3, 21;
-  add.s32 %r4, %r2, %r3;
-  mul.wide.u32 %rd4, %r1, {COLUMNS * 4};
-  add.s64 %rd5, %rd2, %rd4;
-  mov.u32 %r5, 0;
-FILL:
-  mad.lo.s32 %r6, %r1, {COLUMNS}, %r5;
-  add.s32 %r7, %r4, %r5;
-  tcgen05.st.sync.aligned.32x32b.x1.b32 [%r7], {{%r6}};
-  add.s32 %r5, %r5, 1;
-  setp.lt.u32 %p3, %r5, {COLUMNS};
-  @%p3 bra FILL;
-  tcgen05.wait::st.sync.aligned;
-WAIT:
-  mbarrier.try_wait.parity.shared.b64 %p4, [bars], 0;
-  @!%p4 bra WAIT;
-  tcgen05.fence::before_thread_sync;
-  bar.sync 0;
-{everybody}  tcgen05.fence::after_thread_sync;
-  mov.b64 %rd6, {descriptor};
-  mov.b16 %rs1, 3;
-  mov.u32 %r9, bars;
-  add.s32 %r9, %r9, 8;
-  setp.ne.u32 %p5, %r10, 0;
-  @%p5 bra ISSUED;
-  @!%p1 bra ISSUED;
-  tcgen05.cp.cta_group::{group}.{shape} [%r2+{(lane << 16) + FIRST}], %rd6;
-  tcgen05.commit.cta_group::{group}.mbarrier::arrive::one{commit};
-ISSUED:
-  mbarrier.try_wait.parity.shared.b64 %p4, [bars+8], 0;
-  @!%p4 bra ISSUED;
-  tcgen05.fence::after_thread_sync;
-  mov.u32 %r5, 0;
-DUMP:
-  add.s32 %r7, %r4, %r5;
-  tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r6}}, [%r7];
-  tcgen05.wait::ld.sync.aligned;
-  mul.wide.u32 %rd8, %r5, 4;
-  add.s64 %rd9, %rd5, %rd8;
-  st.global.b32 [%rd9], %r6;
-  add.s32 %r5, %r5, 1;
-  setp.lt.u32 %p3, %r5, {COLUMNS};
-  @%p3 bra DUMP;
-  tcgen05.fence::before_thread_sync;
-  bar.sync 0;
-{everybody}  @!%p2 bra DONE;
-  tcgen05.relinquish_alloc_permit.cta_group::{group}.sync.aligned;
-  tcgen05.dealloc.cta_group::{group}.sync.aligned.b32 %r2, {COLUMNS};
-DONE:
-  ret;
-}}
-"""
+    # A cell holds its own number.
+    fill = f"  mad.lo.s32 %r6, %r1, {COLUMNS}, %r5;\n"
+    issue = (f"  tcgen05.cp.cta_group::{group}.{shape} "
+             f"[%r2+{(lane << 16) + FIRST}], %rd6;\n")
+    return make_frame(group, IMAGE, COLUMNS, fill,
+                      f"  mov.b64 %rd6, {descriptor};\n", issue)
 
 
 def check(tool, scratch, shape, swizzle_bits, group, lane):

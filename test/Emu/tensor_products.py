@@ -97,16 +97,11 @@ def lay_out(kind, start, matrix, swizzle_bits, transposed, image):
             1 << 46 | code << 61)
 
 
-def make_kernel(case, descriptors, instruction):
-    group, kind = case["group"], case["kind"]
-    a = f"[%r2+{A_COLUMN}]" if case["tensor_a"] else "%rd6"
-    more = f", [%r2+{SCALE_A}], [%r2+{SCALE_B}]" if "mx" in kind else ""
-    mma = "mma.ws" if case["stationary"] else "mma"
-    tail = f", {case['scale']}" if case["scale"] else ""
-    mask = ""
-    if case["mask"]:
-        words = ["%m0", "%m2", "%m1", "%m2"] * group
-        mask = ", {" + ", ".join(words) + "}"
+def make_frame(group, image, columns, fill, prepare, issue, registers=""):
+    """A kernel that copies `image` bytes to shared memory, fills `columns` of
+    tensor memory with %r6 as `fill` makes it for column %r5, has one thread
+    `issue` something that it commits, and writes out what the columns hold then.
+    %r2 is their address, and %rd5 that of the thread's row outside."""
     everybody = "" if group == 1 else \
         "  barrier.cluster.arrive;\n  barrier.cluster.wait;\n"
     commit = (".shared::cluster.multicast::cluster.b64 [%r9], %rs1"
@@ -121,18 +116,17 @@ def make_kernel(case, descriptors, instruction):
   .reg .pred %p<6>;
   .reg .b32 %r<20>;
   .reg .b16 %rs<2>;
-  .reg .b32 %m<3>;
-  .reg .b64 %rd<16>;
-  .shared .align 1024 .b8 tile[{IMAGE}];
+{registers}  .reg .b64 %rd<16>;
+  .shared .align 1024 .b8 tile[{image}];
   .shared .align 8 .b8 bars[16];
   .shared .align 4 .b8 slot[4];
   ld.param.u64 %rd1, [image];
   ld.param.u64 %rd2, [cells];
   mov.u32 %r1, %tid.x;
   mov.u32 %r10, %cluster_ctarank;
-  mul.wide.u32 %rd3, %r10, {IMAGE};
+  mul.wide.u32 %rd3, %r10, {image};
   add.s64 %rd1, %rd1, %rd3;
-  mul.wide.u32 %rd3, %r10, {128 * COLUMNS * 4};
+  mul.wide.u32 %rd3, %r10, {128 * columns * 4};
   add.s64 %rd2, %rd2, %rd3;
   setp.eq.u32 %p1, %r1, 0;
   setp.lt.u32 %p2, %r1, 32;
@@ -140,27 +134,24 @@ def make_kernel(case, descriptors, instruction):
   @%p1 mbarrier.init.shared.b64 [bars+8], 1;
   @%p1 fence.mbarrier_init.release.cluster;
   @!%p2 bra READY;
-  tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [slot], {COLUMNS};
+  tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [slot], {columns};
 READY:
   bar.sync 0;
   tcgen05.fence::after_thread_sync;
-{everybody}  @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bars], {IMAGE};
-  @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], {IMAGE}, [bars];
+{everybody}  @%p1 mbarrier.arrive.expect_tx.shared.b64 _, [bars], {image};
+  @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%rd1], {image}, [bars];
   ld.shared.b32 %r2, [slot];
   shr.u32 %r3, %r1, 5;
   shl.b32 %r3, %r3, 21;
   add.s32 %r4, %r2, %r3;
-  mul.wide.u32 %rd4, %r1, {COLUMNS * 4};
+  mul.wide.u32 %rd4, %r1, {columns * 4};
   add.s64 %rd5, %rd2, %rd4;
   mov.u32 %r5, 0;
 FILL:
-  mul.wide.u32 %rd8, %r5, 4;
-  add.s64 %rd9, %rd5, %rd8;
-  ld.global.b32 %r6, [%rd9];
-  add.s32 %r7, %r4, %r5;
+{fill}  add.s32 %r7, %r4, %r5;
   tcgen05.st.sync.aligned.32x32b.x1.b32 [%r7], {{%r6}};
   add.s32 %r5, %r5, 1;
-  setp.lt.u32 %p3, %r5, {COLUMNS};
+  setp.lt.u32 %p3, %r5, {columns};
   @%p3 bra FILL;
   tcgen05.wait::st.sync.aligned;
 WAIT:
@@ -169,21 +160,13 @@ WAIT:
   tcgen05.fence::before_thread_sync;
   bar.sync 0;
 {everybody}  tcgen05.fence::after_thread_sync;
-  mov.b64 %rd6, {descriptors[0]};
-  mov.b64 %rd7, {descriptors[1]};
-  mov.b32 %r8, {instruction};
   mov.b16 %rs1, 3;
-  mov.b32 %m0, 0xffff;
-  mov.b32 %m1, 1;
-  mov.b32 %m2, 0;
   mov.u32 %r9, bars;
   add.s32 %r9, %r9, 8;
   setp.ne.u32 %p5, %r10, 0;
-  setp.ne.b32 %p3, {int(case["accumulates"])}, 0;
-  @%p5 bra ISSUED;
+{prepare}  @%p5 bra ISSUED;
   @!%p1 bra ISSUED;
-  tcgen05.{mma}.cta_group::{group}.kind::{kind} [%r2+{D_COLUMN}], {a}, %rd7, %r8{more}{mask}, %p3{tail};
-  tcgen05.commit.cta_group::{group}.mbarrier::arrive::one{commit};
+{issue}  tcgen05.commit.cta_group::{group}.mbarrier::arrive::one{commit};
 ISSUED:
   mbarrier.try_wait.parity.shared.b64 %p4, [bars+8], 0;
   @!%p4 bra ISSUED;
@@ -197,17 +180,45 @@ DUMP:
   add.s64 %rd9, %rd5, %rd8;
   st.global.b32 [%rd9], %r6;
   add.s32 %r5, %r5, 1;
-  setp.lt.u32 %p3, %r5, {COLUMNS};
+  setp.lt.u32 %p3, %r5, {columns};
   @%p3 bra DUMP;
   tcgen05.fence::before_thread_sync;
   bar.sync 0;
 {everybody}  @!%p2 bra DONE;
   tcgen05.relinquish_alloc_permit.cta_group::{group}.sync.aligned;
-  tcgen05.dealloc.cta_group::{group}.sync.aligned.b32 %r2, {COLUMNS};
+  tcgen05.dealloc.cta_group::{group}.sync.aligned.b32 %r2, {columns};
 DONE:
   ret;
 }}
 """
+
+
+def make_kernel(case, descriptors, instruction):
+    group, kind = case["group"], case["kind"]
+    a = f"[%r2+{A_COLUMN}]" if case["tensor_a"] else "%rd6"
+    more = f", [%r2+{SCALE_A}], [%r2+{SCALE_B}]" if "mx" in kind else ""
+    mma = "mma.ws" if case["stationary"] else "mma"
+    tail = f", {case['scale']}" if case["scale"] else ""
+    mask = ""
+    if case["mask"]:
+        words = ["%m0", "%m2", "%m1", "%m2"] * group
+        mask = ", {" + ", ".join(words) + "}"
+    fill = """  mul.wide.u32 %rd8, %r5, 4;
+  add.s64 %rd9, %rd5, %rd8;
+  ld.global.b32 %r6, [%rd9];
+"""
+    prepare = f"""  mov.b64 %rd6, {descriptors[0]};
+  mov.b64 %rd7, {descriptors[1]};
+  mov.b32 %r8, {instruction};
+  mov.b32 %m0, 0xffff;
+  mov.b32 %m1, 1;
+  mov.b32 %m2, 0;
+  setp.ne.b32 %p3, {int(case["accumulates"])}, 0;
+"""
+    issue = (f"  tcgen05.{mma}.cta_group::{group}.kind::{kind} [%r2+{D_COLUMN}], "
+             f"{a}, %rd7, %r8{more}{mask}, %p3{tail};\n")
+    return make_frame(group, IMAGE, COLUMNS, fill, prepare, issue,
+                      "  .reg .b32 %m<3>;\n")
 
 
 def write_npy(path, data):

@@ -56,6 +56,8 @@ FILL:
 WAIT:
   mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0;
   @!%p2 bra WAIT;
+  mov.u32 %r7, tile;
+  ALL_LANES
   @!%p1 bra END;
   cp.async.bulk.global.shared::cta.bulk_group [%rd3], [tile], 2048;
   cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd2, {%r5, %r6}], [tile];
@@ -68,6 +70,14 @@ END:
   ret;
 }
 """
+
+# A store by all lanes of a warp is one if they store the same, as CUTLASS has
+# them do; else they race.
+STORE = """cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd2, {%r5, %r6}], [%r7];
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+"""
+OTHER_TILE = "  @!%p1 add.s32 %r7, %r7, 128;\n"
 
 
 def make_manifest(span, box):
@@ -108,9 +118,10 @@ def model(span, box, c, d):
     return tile, y
 
 
-def run(tool, scratch, span, box, c, d):
+def run(tool, scratch, span, box, c, d, all_lanes=""):
     with open(scratch, "w") as file:
-        file.write(KERNEL.replace("BOX_BYTES", str(BOX_ROWS * box * 2)))
+        file.write(KERNEL.replace("BOX_BYTES", str(BOX_ROWS * box * 2))
+                   .replace("ALL_LANES", all_lanes))
     with open(scratch + ".json", "w") as file:
         json.dump(make_manifest(span, box), file)
     shape = f"{ROWS}x{COLUMNS}"
@@ -128,8 +139,8 @@ def get_values(result, name):
     return [int(x) for x in line.split()[1:]]
 
 
-def check(tool, scratch, span, box, c, d):
-    result = run(tool, scratch, span, box, c, d)
+def check(tool, scratch, span, box, c, d, all_lanes=""):
+    result = run(tool, scratch, span, box, c, d, all_lanes)
     if result.returncode != 0:
         return result.stderr
     words = get_values(result, "out")
@@ -153,6 +164,14 @@ def main():
             if wrong:
                 failures += 1
                 print(f"swizzle {span} box {box} from {c} to {d}: {wrong}")
+    for span, box in ((0, 64), (64, 32)):
+        wrong = check(tool, scratch, span, box, (0, 0), (0, 0), STORE)
+        result = run(tool, scratch, span, box, (0, 0), (0, 0),
+                     OTHER_TILE + STORE)
+        count += 2
+        if wrong or ": error: data race: " not in result.stderr:
+            failures += 1
+            print(f"by all lanes: {wrong}; other tiles: {result.stderr}")
     # What the hardware takes for illegal.
     for c, d, fault in (((4, 0), (0, 0), "misaligned"),
                         ((0, 0), (-8, 0), "illegal operation"),

@@ -160,6 +160,8 @@ tlx.kernel @attention_fwd(
   %block_n = tlx.param BLOCK_N = 128 from 16 to 256 step 16 : i32
   tlx.param STAGES = 2 from 1 to 8 : i32
   tlx.param Q_STAGES = 2 from 1 to 4 : i32
+  // Two replicas need their turns: one without rows would otherwise run ahead by phases
+  // of k_full that it cannot tell apart.
   %pingpong = tlx.param PINGPONG = true : i1
   // CTAs that share keys and values; each copies whole panels of 64 columns.
   %ctas = tlx.param CLUSTER = 1 in [1, 2] : i32

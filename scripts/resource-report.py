@@ -183,9 +183,9 @@ def make_rows(kernels, nvdisasm):
     return rows
 
 
-def format_rows(rows):
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(row[c] for c in COLUMNS) + " |" for row in rows]
+def format_rows(rows, columns=COLUMNS):
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(row[c] for c in columns) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 
 

@@ -106,12 +106,6 @@ def make_rows(text, tasks, registers, reader):
     return rows
 
 
-def format_rows(rows):
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(row[c] for c in COLUMNS) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
 def compile_kernel(options):
     """The manifest and the disassembly of the kernel with its lines."""
     with tempfile.TemporaryDirectory() as folder:
@@ -151,7 +145,9 @@ def main():
         return 0
     with open(options.source, encoding="utf-8") as file:
         tasks = read_tasks(file.read())
-    table = format_rows(make_rows(text, tasks, manifest["parameters"], load_reader()))
+    reader = load_reader()
+    rows = make_rows(text, tasks, manifest["parameters"], reader)
+    table = reader.format_rows(rows, COLUMNS)
     if options.check:
         if table != found[2]:
             print(f"expected\n{table}but got\n{found[2]}"

@@ -172,24 +172,19 @@ static void runExpect(Warp &warp, const Instruction &i, uint32_t lanes) {
   });
 }
 
-static std::string describePhase(const sim::MBarrier &barrier, uint64_t back) {
-  return barrier.phase < back ? "the phase before the first"
-                              : "phase " + std::to_string(barrier.phase - back);
-}
-
 /// Whoever waits for a parity knows that the phase before the one that it waits
 /// for has completed: the one before both has the same parity.
 static void checkParity(Warp &warp, const sim::MBarrier &barrier) {
-  if (barrier.phase < 2 || warp.know().preceded.covers(barrier.getBefore())) {
+  if (!barrier.mayBeAliased(warp.know().preceded)) {
     return;
   }
-  std::string between = describePhase(barrier, 2);
+  std::string between = barrier.describePhase(2);
   warp.machine.fault(Fault::ParityAliased, warp.getLine(),
                      "warp " + std::to_string(warp.index) + " can wait for " +
-                         describePhase(barrier, 1) + " of the mbarrier at " +
+                         barrier.describePhase(1) + " of the mbarrier at " +
                          toHex(barrier.index) + " before " + between +
                          " has completed, when its parity is that of " +
-                         describePhase(barrier, 3) + " too, which lets it pass",
+                         barrier.describePhase(3) + " too, which lets it pass",
                      {{barrier.completedBefore, "this completes " + between}});
 }
 

@@ -356,8 +356,7 @@ LiveBarrier *Machine::findBarrier(uint64_t generic, uint32_t line,
 /// A phase must not complete before everyone who has waited for the one before
 /// it has seen that.
 void Machine::completed(sim::MBarrier &barrier, uint32_t line) {
-  barrier.completedBefore = barrier.completedBy;
-  barrier.completedBy = line;
+  barrier.setCompletedBy(line);
   for (const sim::Observer &observer : barrier.observersBefore) {
     if (!barrier.getCompleted().preceded.covers(observer.epoch)) {
       std::string phase = std::to_string(barrier.phase - 1);

@@ -60,6 +60,11 @@ const char *sim::getName(Fault fault) {
 // MBarrier
 //===----------------------------------------------------------------------===//
 
+std::string MBarrier::describePhase(uint64_t back) const {
+  return phase < back ? "the phase before the first"
+                      : "phase " + std::to_string(phase - back);
+}
+
 bool MBarrier::completeIfDone() {
   if (pending != 0 || bytes != 0) {
     return false;

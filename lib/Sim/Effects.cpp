@@ -89,16 +89,14 @@ void Machine::deliver(AsyncOp &op, int64_t number, int64_t bytes) {
 /// Whoever waits for a phase knows that the one before it has completed: parity
 /// would let it pass at the one before that as well.
 void Machine::checkParity(const MBarrier &barrier, Task &task, Site site) {
-  // Before the first phase nothing has to complete.
-  if (barrier.phase >= 2 && !know(task).preceded.covers(barrier.getBefore())) {
+  if (barrier.mayBeAliased(know(task).preceded)) {
     report.add(Explain(*this).aliased(barrier, task, site));
   }
 }
 
 /// A phase must not complete before everyone has seen the one before it.
 void Machine::completed(MBarrier &barrier, Site site) {
-  barrier.completedBefore = barrier.completedBy;
-  barrier.completedBy = site;
+  barrier.setCompletedBy(site);
   for (const Observer &observer : barrier.observersBefore) {
     if (!barrier.getCompleted().preceded.covers(observer.epoch)) {
       report.add(Explain(*this).lapped(barrier, observer, site));

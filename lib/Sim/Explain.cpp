@@ -42,15 +42,10 @@ std::string Explain::state(const MBarrier &barrier) const {
   return text;
 }
 
-std::string Explain::phase(const MBarrier &barrier, uint64_t back) {
-  return barrier.phase < back ? "the phase before the first"
-                              : "phase " + std::to_string(barrier.phase - back);
-}
-
 Finding Explain::lapped(const MBarrier &barrier, const Observer &observer,
                         Site site) const {
-  std::string phase = this->phase(barrier, 1);
-  std::string before = this->phase(barrier, 2);
+  std::string phase = barrier.describePhase(1);
+  std::string before = barrier.describePhase(2);
   return {Fault::PhaseLapped,
           site,
           phase + " of " + this->barrier(barrier) + " can complete before " +
@@ -64,13 +59,13 @@ Finding Explain::lapped(const MBarrier &barrier, const Observer &observer,
 
 Finding Explain::aliased(const MBarrier &barrier, const Task &waiter,
                          Site site) const {
-  std::string between = phase(barrier, 2);
+  std::string between = barrier.describePhase(2);
   return {Fault::ParityAliased,
           site,
-          waiter.name + " can wait for " + phase(barrier, 1) + " of " +
+          waiter.name + " can wait for " + barrier.describePhase(1) + " of " +
               this->barrier(barrier) + " before " + between +
               " has completed, when its parity is that of " +
-              phase(barrier, 3) + " too, which lets it pass",
+              barrier.describePhase(3) + " too, which lets it pass",
           {{barrier.completedBefore,
             "this completes " + between + "; " + waiter.name +
                 " has to wait for it, or for something after it, first"}}};

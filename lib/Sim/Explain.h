@@ -36,8 +36,6 @@ public:
 private:
   static std::string plural(int64_t count, const std::string &noun);
   std::string task(uint32_t index) const { return machine.tasks[index].name; }
-  /// The phase `back` before the one that is going on.
-  static std::string phase(const MBarrier &barrier, uint64_t back);
   std::string describe(const Access &access) const;
   void addChain(const Access &earlier, const Access &later,
                 const Knowledge &knowledge, std::vector<Note> &notes) const;

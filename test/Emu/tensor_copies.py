@@ -8,11 +8,10 @@ Cells that no row reaches must stay as they are.
 import itertools
 import random
 import struct
-import subprocess
 import sys
 
 from products import swizzle
-from tensor_products import make_frame, write_npy
+from tensor_products import describe_cell, make_frame, run, write_npy
 
 IMAGE, COLUMNS, FIRST = 16384, 32, 8
 # Rows, bytes of one, and the row that a lane gets.
@@ -63,15 +62,9 @@ def check(tool, scratch, shape, swizzle_bits, group, lane):
     with open(scratch, "w") as file:
         file.write(make_kernel(shape, group, lane, descriptor))
     write_npy(scratch + ".image.npy", images)
-    result = subprocess.run(
-        [tool, scratch, "--arg", f"image=i32:{scratch}.image.npy", "--arg",
-         f"cells=i32:none:{group * 128 * COLUMNS}", "--print", "cells",
-         f"--grid={group}"], capture_output=True, text=True, timeout=120)
-    if result.returncode != 0:
-        return result.stderr
-    line = next(x for x in result.stdout.splitlines()
-                if x.startswith("cells:"))
-    got = [int(x) & 0xffffffff for x in line.split()[1:]]
+    got, wrong = run(tool, scratch, group, f"none:{group * 128 * COLUMNS}")
+    if wrong:
+        return wrong
     want = list(range(128 * COLUMNS)) * group
     for cta, rows in enumerate(parts):
         for number in range(128 - lane):
@@ -83,8 +76,7 @@ def check(tool, scratch, shape, swizzle_bits, group, lane):
             want[at:at + len(words)] = words
     for at, (x, y) in enumerate(zip(got, want)):
         if x != y:
-            return (f"CTA {at // COLUMNS // 128}, lane {at // COLUMNS % 128}, "
-                    f"column {at % COLUMNS}: {x:#x}, not {y:#x}")
+            return describe_cell(at, COLUMNS, x, y)
     return ""
 
 

@@ -230,6 +230,25 @@ def write_npy(path, data):
                    header.encode() + bytes(data))
 
 
+def run(tool, scratch, group, cells, *options):
+    """Runs a kernel of make_frame on an image; the cells that it leaves, and what
+    went wrong."""
+    result = subprocess.run(
+        [tool, scratch, "--arg", f"image=i32:{scratch}.image.npy", "--arg",
+         f"cells=i32:{cells}", "--print", "cells", f"--grid={group}", *options],
+        capture_output=True, text=True, timeout=120)
+    if result.returncode != 0:
+        return [], result.stderr or f"exit status {result.returncode}"
+    line = next(x for x in result.stdout.splitlines()
+                if x.startswith("cells:"))
+    return [int(x) & 0xffffffff for x in line.split()[1:]], ""
+
+
+def describe_cell(at, columns, got, want):
+    return (f"CTA {at // columns // 128}, lane {at // columns % 128}, "
+            f"column {at % columns}: {got:#x}, not {want:#x}")
+
+
 def get_scales(case):
     """Of each row; where they begin in a cell of A and of B; their type."""
     kind = case["kind"]
@@ -367,15 +386,10 @@ def check(tool, scratch, case, numerics):
         file.write(make_kernel(case, descriptors, make_instruction(case)))
     write_npy(scratch + ".image.npy", images)
     write_npy(scratch + ".cells.npy", struct.pack(f"<{len(cells)}I", *cells))
-    result = subprocess.run(
-        [tool, scratch, "--arg", f"image=i32:{scratch}.image.npy", "--arg",
-         f"cells=i32:{scratch}.cells.npy", "--print", "cells", f"--grid={group}",
-         f"--numerics={numerics}"], capture_output=True, text=True, timeout=120)
-    if result.returncode != 0:
-        return result.stderr
-    line = next(x for x in result.stdout.splitlines()
-                if x.startswith("cells:"))
-    got = [int(x) & 0xffffffff for x in line.split()[1:]]
+    got, wrong = run(tool, scratch, group, f"{scratch}.cells.npy",
+                     f"--numerics={numerics}")
+    if wrong:
+        return wrong
     want = list(before)
     for row in range(m):
         for column in range(n):
@@ -403,8 +417,7 @@ def check(tool, scratch, case, numerics):
     for at, (x, y) in enumerate(zip(got, want)):
         # Both zeros are right.
         if x != y and (x | y) & 0x7fffffff:
-            return (f"CTA {at // COLUMNS // 128}, lane {at // COLUMNS % 128}, "
-                    f"column {at % COLUMNS}: {x:#x}, not {y:#x}")
+            return describe_cell(at, COLUMNS, x, y)
     return ""
 
 
@@ -446,8 +459,6 @@ def make_cases():
         for accumulates in (False, True):
             yield dict(plain, kind="mxf8f6f4.block_scale.scale_vec::1X", a="e4m3", b="e5m2",
                        accumulates=accumulates, group=group, m=128 * group)
-
-
     yield from make_other_kinds(plain)
 
 

@@ -221,6 +221,7 @@ TEST(EmbeddedKernels, LengthsOfSequences) {
 }
 
 TEST(EmbeddedKernels, LengthsChooseTheKernel) {
+  // Without ptxas there are no bundles to read; see AreOneForEachProblem.
   if (getEmbedded().empty()) {
     GTEST_SKIP() << "the library was built without kernels";
   }
@@ -254,6 +255,7 @@ TEST(EmbeddedKernels, LengthsChooseTheKernel) {
 }
 
 TEST(EmbeddedKernels, AreChosenByArchitecture) {
+  // Without ptxas there are no bundles to read; see AreOneForEachProblem.
   if (getEmbedded().empty()) {
     GTEST_SKIP() << "the library was built without kernels";
   }

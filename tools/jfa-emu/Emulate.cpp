@@ -16,7 +16,6 @@
 #include "jfa/Emu/Trace.h"
 #include "jfa/Sim/Schedule.h"
 
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Process.h"
 
 #include <cstdio>
@@ -73,12 +72,10 @@ static std::string bindAny(const Options &options, const Manifest &manifest,
     }
     sim::Value &value = state.values.emplace_back();
     if (argument.kind == sim::ArgumentKind::Scalar) {
-      bool isGood = sim::isReal(argument.element)
-                        ? llvm::to_float(*text, value.real)
-                        : llvm::to_integer(*text, value.integer, 10);
-      if (!isGood) {
-        return "expected a number for '" + argument.name + "', but got '" +
-               *text + "'";
+      std::string error =
+          sim::parseScalar(*text, argument.name, argument.element, value);
+      if (!error.empty()) {
+        return error;
       }
       continue;
     }

@@ -211,16 +211,6 @@ static std::string bindAttention(const Options &options, const Loaded &loaded,
   return error;
 }
 
-static std::string bindScalar(const Argument &argument, const std::string &text,
-                              sim::Value &value) {
-  bool isGood = isReal(argument.element)
-                    ? llvm::to_float(text, value.real)
-                    : llvm::to_integer(text, value.integer, 10);
-  return isGood ? ""
-                : "expected a number for '" + argument.name + "', but got '" +
-                      text + "'";
-}
-
 static std::string bindAny(const Options &options, const Simulation &simulation,
                            Launch &launch) {
   for (const auto &[name, text] : options.arguments) {
@@ -238,7 +228,8 @@ static std::string bindAny(const Options &options, const Simulation &simulation,
     sim::Value &value = launch.arguments.emplace_back();
     std::string error;
     if (argument.kind == ArgumentKind::Scalar) {
-      error = bindScalar(argument, given->second, value);
+      error =
+          parseScalar(given->second, argument.name, argument.element, value);
     } else {
       value.integer = int64_t(launch.arrays.size());
       error = makeArray(given->second, options.seed, launch.arrays,

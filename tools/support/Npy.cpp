@@ -7,6 +7,8 @@
 
 #include "Npy.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <cstring>
 #include <fstream>
 #include <random>
@@ -167,6 +169,15 @@ std::string sim::makeArray(const std::string &text, uint64_t seed,
     fill(arrays.back(), how, seed);
   }
   return "";
+}
+
+std::string sim::parseScalar(const std::string &text, const std::string &name,
+                             ElementKind kind, Value &value) {
+  bool isGood = isReal(kind) ? llvm::to_float(text, value.real)
+                             : llvm::to_integer(text, value.integer, 10);
+  return isGood
+             ? ""
+             : "expected a number for '" + name + "', but got '" + text + "'";
 }
 
 std::string sim::writeArray(const std::string &path, GlobalArray &array) {

@@ -21,6 +21,10 @@ std::string makeArray(const std::string &text, uint64_t seed,
                       std::vector<GlobalArray> &arrays, const std::string &name,
                       ElementKind kind);
 
+/// Reads the value of a scalar argument. Returns what is wrong.
+std::string parseScalar(const std::string &text, const std::string &name,
+                        ElementKind kind, Value &value);
+
 /// Writes an array; narrow floating-point types as f32.
 std::string writeArray(const std::string &path, GlobalArray &array);
 

@@ -52,9 +52,19 @@ public:
   bool deliver(Epoch copy, const Knowledge &issuer, int64_t bytes);
   /// What a successful wait makes known.
   const Knowledge &getCompleted() const { return completed; }
-  /// What came before the end of the phase before the last completed one. Who
-  /// does not know of that cannot tell the last one from that before both.
-  const Clock &getBefore() const { return before; }
+  /// Whether who knows `preceded` may take the last completed phase for another
+  /// of the same parity: it does not know that the phase between them, which
+  /// there is after the first one, has completed.
+  bool mayBeAliased(const Clock &preceded) const {
+    return phase >= 2 && !preceded.covers(before);
+  }
+  /// Notes what has completed the last phase.
+  void setCompletedBy(Site site) {
+    completedBefore = completedBy;
+    completedBy = site;
+  }
+  /// Names the phase `back` before the one that is going on.
+  std::string describePhase(uint64_t back) const;
 
   /// The array of mbarriers that it belongs to, and its place there.
   uint32_t array, index;
@@ -76,6 +86,7 @@ private:
   bool completeIfDone();
 
   Knowledge current, completed;
+  /// What came before the end of the phase before the last completed one.
   Clock before;
 };
 

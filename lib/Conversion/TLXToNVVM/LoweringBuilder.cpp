@@ -107,12 +107,15 @@ Value LoweringBuilder::uniformWarp() {
                               i32(31), NVVM::ShflKind::idx, UnitAttr());
 }
 
+Value LoweringBuilder::warpInTask(const TaskThreads &task) {
+  return addConstant(uniformWarp(), -task.firstThread / 32);
+}
+
 Value LoweringBuilder::replica(const TaskThreads &task) {
   if (task.replicas == 1) {
     return i32(0);
   }
-  Value warp = addConstant(uniformWarp(), -task.firstThread / 32);
-  return divConstant(warp, task.threadsPerReplica / 32);
+  return divConstant(warpInTask(task), task.threadsPerReplica / 32);
 }
 
 Value LoweringBuilder::isLeader(const TaskThreads &task) {
@@ -127,7 +130,7 @@ void LoweringBuilder::elected(const TaskThreads &task,
   if (task.threadsPerReplica <= 32) {
     return elect();
   }
-  Value warp = addConstant(uniformWarp(), -task.firstThread / 32);
+  Value warp = warpInTask(task);
   if (task.replicas > 1) {
     warp = remConstant(warp, task.threadsPerReplica / 32);
   }

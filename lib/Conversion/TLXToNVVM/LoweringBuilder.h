@@ -70,6 +70,8 @@ public:
   Value threadInTask(const TaskThreads &task);
   /// The warp's index in the CTA, known to be the same in all its threads.
   Value uniformWarp();
+  /// The same, counted from the first warp of all of a task's replicas.
+  Value warpInTask(const TaskThreads &task);
   /// The replica that the thread runs.
   Value replica(const TaskThreads &task);
   /// Whether this is the thread that acts for its task's replica.

@@ -123,6 +123,13 @@ struct TensorViewLowering : public LoweringPattern<LocalViewOp> {
   }
 };
 
+/// The column of tensor memory in which element `index` of a row begins.
+static Value toColumn(LoweringBuilder &b, Value index, Type element) {
+  int64_t bits = element.getIntOrFloatBitWidth();
+  return bits > kTensorCellBits ? b.mulConstant(index, bits / kTensorCellBits)
+                                : b.divConstant(index, kTensorCellBits / bits);
+}
+
 struct TensorSliceLowering : public LoweringPattern<LocalSliceOp> {
   using LoweringPattern::LoweringPattern;
 
@@ -132,12 +139,9 @@ struct TensorSliceLowering : public LoweringPattern<LocalSliceOp> {
     if (!type.isInTensorMemory()) {
       return failure(); // In shared memory.
     }
-    int64_t bits = type.getElementType().getIntOrFloatBitWidth();
-    Value offset = adaptor.getOffsets()[1];
-    Value column = bits > kTensorCellBits
-                       ? b.mulConstant(offset, bits / kTensorCellBits)
-                       : b.divConstant(offset, kTensorCellBits / bits);
-    return SmallVector<Value>{b.add(adaptor.getSource(), column)};
+    return SmallVector<Value>{
+        b.add(adaptor.getSource(),
+              toColumn(b, adaptor.getOffsets()[1], type.getElementType()))};
   }
 };
 
@@ -156,11 +160,8 @@ static Value getPartAddress(LoweringBuilder &b, Value buffer,
   if (task.threadsPerReplica == kTensorLanes) {
     return address;
   }
-  int64_t bits = tile.getElementTypeBitWidth();
   Value element = threadCoordinate(b, getLayout(tile), task, /*dim=*/1);
-  return b.add(address, bits > kTensorCellBits
-                            ? b.mulConstant(element, bits / kTensorCellBits)
-                            : b.divConstant(element, kTensorCellBits / bits));
+  return b.add(address, toColumn(b, element, tile.getElementType()));
 }
 
 /// Makes elements of 64 bits of two columns each.

@@ -17,14 +17,15 @@ from ._tensors import (ELEMENT_TYPES, JAGGED, Plan, check_tensor, get_strides,
 ROTARY = {None: 0, "qk": 1, "qkv": 2}
 
 
+def check_rotary(rotary):
+    """The C interface's number of what is rotated."""
+    if rotary not in ROTARY:
+        refuse("rotary", f"to be None, 'qk' or 'qkv', but got {rotary!r}")
+    return ROTARY[rotary]
+
+
 class _BlockPlan(Plan):
     """What both plans share."""
-
-    def _check_rotary(self, rotary):
-        if rotary not in ROTARY:
-            refuse("rotary", f"to be None, 'qk' or 'qkv', but got {rotary!r}")
-        self.rotary = rotary
-        return ROTARY[rotary]
 
     def _describe(self, q, k, v, offsets, scale):
         """The forward's description; `self._host_offsets` keeps its array."""
@@ -126,7 +127,7 @@ class BlockAttentionForwardPlan(_BlockPlan):
     kind = "BlockAttentionForward"
 
     def __init__(self, q, k, v, offsets, *, scale=None, o=None, rotary=None):
-        kind = self._check_rotary(rotary)
+        kind = check_rotary(rotary)
         description = self._describe(q, k, v, offsets, scale)
         description.rotary = kind
         if o is not None:
@@ -162,7 +163,7 @@ class BlockAttentionBackwardPlan(_BlockPlan):
 
     def __init__(self, q, k, v, offsets, *, scale=None, dout=None, rotary=None,
                  rotate_inputs=False):
-        kind = self._check_rotary(rotary)
+        kind = check_rotary(rotary)
         d = _library.BlockAttentionBackwardDescription()
         d.struct_size = C.sizeof(d)
         d.forward = self._describe(q, k, v, offsets, scale)

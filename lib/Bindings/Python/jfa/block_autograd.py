@@ -12,7 +12,8 @@ import math
 
 import torch
 
-from .block import BlockAttentionBackwardPlan, BlockAttentionForwardPlan, ROTARY
+from .block import (BlockAttentionBackwardPlan, BlockAttentionForwardPlan,
+                    check_rotary)
 from .autograd import _clear_outside, _usable
 from ._tensors import refuse
 
@@ -105,8 +106,7 @@ def block_attention(q, k, v, offsets, *, scale=None, rotary=None, sincos=None):
     rotated by `sincos` first. Both kernels do that themselves, so that nothing
     but the tensors given here is kept for the backward.
     """
-    if rotary not in ROTARY:
-        refuse("rotary", f"to be None, 'qk' or 'qkv', but got {rotary!r}")
+    check_rotary(rotary)
     if (rotary is None) != (sincos is None):
         refuse("sincos", f"to be given just where something is rotated, but got "
                 f"{'None' if sincos is None else 'a tensor'} with "

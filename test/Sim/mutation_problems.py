@@ -64,9 +64,16 @@ PROBLEMS = {
     },
     "/block_attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
+        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=2 -D STAGES=4 -D O_STAGES=2 "
+                        f"-D OUT_STAGES=1 {_BLOCKS}",
+        "D128, rotated": f"-D HEAD_DIM=128 -D ROTARY=1 -D OUT_STAGES=1 {_BLOCKS}",
     },
     "/block_attention/sm100/bwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
+        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=1 -D ROTATE_INPUTS=true "
+                        f"-D STAGES=2 -D OUT_STAGES=1 {_BLOCKS}",
+        "D128, rotated": "-D HEAD_DIM=128 -D ROTARY=2 -D ROTATE_INPUTS=true "
+                         f"-D OUT_STAGES=1 {_BLOCKS}",
     },
     "/attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_FORWARD}",

@@ -162,9 +162,9 @@ tlx.kernel @attention_fwd(
   %block_n = tlx.param BLOCK_N = 128 from 16 to 256 step 16 : i32
   tlx.param STAGES = 2 from 1 to 8 : i32
   tlx.param Q_STAGES = 2 from 1 to 4 : i32
-  // Two replicas need their turns: one without rows would otherwise run ahead by phases
-  // of k_full that it cannot tell apart.
   %pingpong = tlx.param PINGPONG = true : i1
+  // Turns take two.
+  tlx.constraint 64 * PINGPONG lt BLOCK_M
   // CTAs that share keys and values; each copies whole panels of 64 columns.
   %ctas = tlx.param CLUSTER = 1 in [1, 2] : i32
   tlx.constraint CLUSTER le HEAD_DIM floordiv 64
@@ -323,6 +323,7 @@ tlx.kernel @attention_fwd(
 
     tlx.async_task @softmax warps(4) registers(SOFTMAX_REGISTERS)
         replicate(BLOCK_M floordiv 64) {
+      %false = arith.constant false
       %replica = tlx.async_task_replica_id : i32
       %first_row = arith.muli %replica, %c64 : i32
       %item_row = arith.addi %cta_row, %first_row : i32
@@ -345,6 +346,9 @@ tlx.kernel @attention_fwd(
       %is_last = arith.cmpi eq, %my_turn, %groups : i32
       %after = arith.addi %my_turn, %c1 : i32
       %next_turn = arith.select %is_last, %c1, %after : i32
+      %has_others = arith.cmpi ugt, %groups, %c1 : i32
+      %has_no_turns = arith.select %pingpong, %false, %has_others : i1
+      %may_run_ahead = arith.ori %has_peers, %has_no_turns : i1
       scf.if %pingpong {
         scf.if %is_last {
           tlx.named_barrier_arrive %c1 threads(256)
@@ -559,8 +563,11 @@ tlx.kernel @attention_fwd(
           tlx.remote_barrier_arrive %v_empty[%v_slot] mask(%all) : !ring
 
           // Blocks that only the other replicas see pass by. The copy of the values
-          // before them, which is here, began after their keys' slot was free. In a
-          // cluster it may be the other CTA's replicas: nobody here waits for the keys.
+          // before them, which is here, began after their keys' slot was free. The
+          // keys are waited for where nobody else assures that they have come before
+          // this replica waits for the next ones in their slot, whose phase has the
+          // parity of the one before them: in a cluster, where it may be the other
+          // CTA's replicas that see them, and without turns.
           %passed = scf.for %j = %own_blocks to %blocks step %c1
               iter_args(%n = %last) -> i32 : i32 {
             %n1 = arith.addi %n, %c1 : i32
@@ -569,7 +576,7 @@ tlx.kernel @attention_fwd(
               tlx.named_barrier_wait %my_turn threads(256)
               tlx.named_barrier_arrive %next_turn threads(256)
             }
-            scf.if %has_peers {
+            scf.if %may_run_ahead {
               tlx.barrier_wait %k_full[%slot], %phase : !ring
             }
             tlx.remote_barrier_arrive %k_empty[%slot] mask(%all) : !ring

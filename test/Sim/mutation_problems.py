@@ -38,11 +38,11 @@ PROBLEMS = {
         "D64 broadcast query": "-D HEAD_DIM=64 -D BLOCK_M=128 --q-len=300 "
                                f"--broadcast-q {_BACKWARD}",
     },
-    "/attention/sm90/bwd_pre.mlir": {
+    "/attention/bwd_pre.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
         "D128": f"-D HEAD_DIM=128 {_STEPS}",
     },
-    "/attention/sm90/bwd_post.mlir": {
+    "/attention/bwd_post.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
         "D128": f"-D HEAD_DIM=128 {_STEPS}",
     },

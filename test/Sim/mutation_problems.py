@@ -73,12 +73,11 @@ PROBLEMS = {
     },
     "/attention/sm100/bwd.mlir": {
         "D64": f"-D HEAD_DIM=64 -D Q_STAGES=4 -D DO_STAGES=3 {_BACKWARD}",
-        "D128": f"-D HEAD_DIM=128 {_BACKWARD}",
         "D128 causal": f"-D HEAD_DIM=128 --causal {_BACKWARD}",
         "D64 broadcast query": "-D HEAD_DIM=64 --q-len=300 --broadcast-q "
                                f"{_BACKWARD}",
-        "D128, late release": "-D HEAD_DIM=128 -D EARLY_RELEASE=false "
-                              f"{_BACKWARD}",
+        "D64, late release": "-D HEAD_DIM=64 -D EARLY_RELEASE=false "
+                             f"{_BACKWARD}",
     },
 }
 

@@ -39,11 +39,11 @@
 //   do_empty    1      @multiply (commit)     @load        its dP and dV are done
 //   s_full      1      @multiply (commit)     @compute     its S is there
 //   p_full      1      @compute               @multiply    a replica's P is in its place
-//   dp_full     1      @multiply (commit)     @compute     its dP is there
+//   dp_full     1      @multiply (commit)     @compute     its dP is there, and so the dQ
+//                                                          before, which has read its dS
 //   ds_full     1      @compute               @multiply    a replica's dS is in its place
 //                                                          and in shared memory
-//   dq_full     1      @multiply (commit)     @reduce,     its dQ is there, and dS has been
-//                                             @compute     read
+//   dq_full     1      @multiply (commit)     @reduce      its dQ is there
 //   dq_empty    1      @reduce                @multiply    dQ is in registers
 //   dv_full     1      @multiply (commit)     @reduce      a tile's dV is there
 //   dv_empty    1      @reduce                @multiply    it is in registers
@@ -57,12 +57,12 @@
 //     D 64 dQ has columns of its own, and nothing waits for @reduce but the next dQ.
 //   shared memory, D 128: K, V 64 K, Q 64 K, dO 32 K, dS 32 K, pieces of dQ 2 x 16 K,
 //     through which dV and dK leave too, LSE and delta 2 K: all there is but 0.6 K
-//   registers: 2 x 160 + 128 + 64 = 512 for 4 warps each
+//   registers: @compute 2 x 152, @reduce 152, others 56: 512 for 4 warps each
 //
 // Early release: dQ leaves in pieces of 32 columns through two buffers, one copied while
-// the other is filled. @reduce takes the last two pieces into registers before there is a
-// buffer for them and hands the columns back, so that the products of the next step do not
-// wait for the copies of this one; of dV and dK the last 64 columns.
+// the other is filled. @reduce takes all pieces into registers before there are buffers for
+// them and hands the columns back, so that the products of the next step do not wait for
+// the copies of this one; of dV and dK the last 64 columns.
 //
 // Blocks of queries come in descending order, so that those on the diagonal come last.
 // Hidden scores are -inf: keys past the end or, if causal, after the query. Queries past
@@ -322,6 +322,14 @@ func.func private @copy_out(
   return %end : i32
 }
 
+// The 32 columns of dQ from `column`, in registers.
+func.func private @take_piece(%sum: !dq_sum, %column: i32) -> !piece {
+  %c0 = arith.constant 0 : i32
+  %part = tlx.local_slice %sum[%c0, %column] : !dq_sum -> !dq_part
+  %values = tlx.local_load %part : !dq_part -> !piece
+  return %values : !piece
+}
+
 // Takes dQ of step `n` out of tensor memory and adds it to global memory.
 func.func private @add_out(
     %sum: !dq_sum, %full: !one, %empty: !one, %n: i32, %pieces: !dq_pieces,
@@ -331,37 +339,52 @@ func.func private @add_out(
   %c32 = arith.constant 32 : i32
   %c64 = arith.constant 64 : i32
   %slot, %phase = tlx.ring %n stages(1) : i32
+  // Those of the last two pieces, which are the first two too for D 64.
   %column_2 = arith.subi %head_dim, %c64 : i32
-  %column_1 = arith.subi %head_dim, %c32 : i32
-  %held_from = arith.select %early, %column_2, %head_dim : i32
+  %column_3 = arith.subi %head_dim, %c32 : i32
+  %has_four = arith.cmpi sgt, %column_2, %c0 : i32
   tlx.barrier_wait %full, %phase : !one
-  %before = scf.for %column = %c0 to %held_from step %c32
-      iter_args(%copies = %first_copy) -> (i32) : i32 {
-    %part = tlx.local_slice %sum[%c0, %column] : !dq_sum -> !dq_part
-    %values = tlx.local_load %part : !dq_part -> !piece
-    %next = func.call @add_piece(%values, %pieces, %copies, %dq_acc, %row, %head,
-        %column, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32, i32, i32,
-        i32, i32) -> i32
-    scf.yield %next : i32
-  } {tlx.unroll = 2}
   %end = scf.if %early -> (i32) {
-    // The last two are in registers before their buffers are free, so that the
-    // products go on.
-    %part_2 = tlx.local_slice %sum[%c0, %column_2] : !dq_sum -> !dq_part
-    %part_1 = tlx.local_slice %sum[%c0, %column_1] : !dq_sum -> !dq_part
-    %values_2 = tlx.local_load %part_2 : !dq_part -> !piece
-    %values_1 = tlx.local_load %part_1 : !dq_part -> !piece
+    // All is in registers before its buffers are free, so that the products go on.
+    %piece_0 = func.call @take_piece(%sum, %c0) : (!dq_sum, i32) -> !piece
+    %piece_1 = func.call @take_piece(%sum, %c32) : (!dq_sum, i32) -> !piece
+    %rest:2 = scf.if %has_four -> (!piece, !piece) {
+      %piece_2 = func.call @take_piece(%sum, %column_2) : (!dq_sum, i32) -> !piece
+      %piece_3 = func.call @take_piece(%sum, %column_3) : (!dq_sum, i32) -> !piece
+      scf.yield %piece_2, %piece_3 : !piece, !piece
+    } else {
+      scf.yield %piece_0, %piece_1 : !piece, !piece
+    }
     tlx.barrier_arrive %empty : !one
-    %copies_2 = func.call @add_piece(%values_2, %pieces, %before, %dq_acc, %row, %head,
-        %column_2, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32, i32,
+    %copies_1 = func.call @add_piece(%piece_0, %pieces, %first_copy, %dq_acc, %row,
+        %head, %c0, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32, i32,
         i32, i32, i32) -> i32
-    %copies_1 = func.call @add_piece(%values_1, %pieces, %copies_2, %dq_acc, %row,
-        %head, %column_1, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32,
-        i32, i32, i32, i32) -> i32
-    scf.yield %copies_1 : i32
+    %copies_2 = func.call @add_piece(%piece_1, %pieces, %copies_1, %dq_acc, %row,
+        %head, %c32, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32, i32,
+        i32, i32, i32) -> i32
+    %copied = scf.if %has_four -> (i32) {
+      %copies_3 = func.call @add_piece(%rest#0, %pieces, %copies_2, %dq_acc, %row,
+          %head, %column_2, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32,
+          i32, i32, i32, i32) -> i32
+      %copies_4 = func.call @add_piece(%rest#1, %pieces, %copies_3, %dq_acc, %row,
+          %head, %column_3, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32,
+          i32, i32, i32, i32) -> i32
+      scf.yield %copies_4 : i32
+    } else {
+      scf.yield %copies_2 : i32
+    }
+    scf.yield %copied : i32
   } else {
+    %copied = scf.for %column = %c0 to %head_dim step %c32
+        iter_args(%copies = %first_copy) -> (i32) : i32 {
+      %values = func.call @take_piece(%sum, %column) : (!dq_sum, i32) -> !piece
+      %next = func.call @add_piece(%values, %pieces, %copies, %dq_acc, %row, %head,
+          %column, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32, i32,
+          i32, i32, i32) -> i32
+      scf.yield %next : i32
+    } {tlx.unroll = 4}
     tlx.barrier_arrive %empty : !one
-    scf.yield %before : i32
+    scf.yield %copied : i32
   }
   return %end : i32
 }
@@ -387,11 +410,11 @@ tlx.kernel @attention_bwd(
   tlx.param BLOCK_N = 128 in [128] : i32
   tlx.param Q_STAGES = 2 from 1 to 6 : i32
   tlx.param DO_STAGES = 1 from 1 to 4 : i32
-  // Whether the last pieces of dQ are kept in registers until there is room for them.
+  // Whether dQ is kept in registers until there is room for it in shared memory.
   %early = tlx.param EARLY_RELEASE = true : i1
-  tlx.param COMPUTE_REGISTERS = 160 from 24 to 256 step 8 : i32
-  tlx.param REDUCE_REGISTERS = 128 from 24 to 256 step 8 : i32
-  tlx.param OTHER_REGISTERS = 64 from 24 to 256 step 8 : i32
+  tlx.param COMPUTE_REGISTERS = 152 from 24 to 256 step 8 : i32
+  tlx.param REDUCE_REGISTERS = 152 from 24 to 256 step 8 : i32
+  tlx.param OTHER_REGISTERS = 56 from 24 to 256 step 8 : i32
 
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
@@ -547,8 +570,7 @@ tlx.kernel @attention_bwd(
             %ds = arith.mulf %p, %dp_centred : !scores
             %ds_16 = arith.truncf %ds : !scores to !weights
             tlx.local_store %ds_16, %ds_half : !weights, !p_half
-            // The dQ before has read what is there.
-            tlx.barrier_wait %dq_full, %step_phase producer : !one
+            // With dP the dQ before is done, which has read what is there.
             tlx.local_store %ds_16, %dst_columns : !weights, !dst_columns
             tlx.barrier_arrive %ds_full[%replica] : !two
             %n1 = arith.addi %n, %c1 : i32

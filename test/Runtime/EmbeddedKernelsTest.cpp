@@ -89,6 +89,10 @@ static std::vector<std::string> getLimitsOf(const std::string &problem) {
       has(" JAGGED=true") && has(" BROADCAST_QUERY=false CAUSAL=false")) {
     return {" 0 64 64", kNoLimits};
   }
+  if (has("sm_90a attention_fwd ") && has(" HEAD_DIM=128") &&
+      has(" JAGGED=false")) {
+    return {" 2048 0 0", kNoLimits};
+  }
   if (has("sm_90a attention_fwd ") && has(" HEAD_DIM=64") &&
       has(" BROADCAST_QUERY=true")) {
     return {" 129 192 0", " 257 0 0", kNoLimits};
@@ -150,7 +154,8 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
       {"sm_90a", "attention_bwd_post"},  {"sm_90a", "block_attention_fwd"},
       {"sm_90a", "block_attention_bwd"}, {"sm_100a", "attention_fwd"},
       {"sm_100a", "attention_bwd_pre"},  {"sm_100a", "attention_bwd"},
-      {"sm_100a", "attention_bwd_post"}, {"sm_100a", "block_attention_fwd"},
+      {"sm_100a", "attention_bwd_post"}, {"sm_100a", "attention_bwd_query"},
+      {"sm_100a", "block_attention_fwd"},
       {"sm_100a", "block_attention_bwd"}};
   size_t expected = 0;
   for (const auto &[arch, entry] : entries) {
@@ -262,7 +267,7 @@ TEST(EmbeddedKernels, AreChosenByArchitecture) {
     GTEST_SKIP() << "the library was built without kernels";
   }
   KernelRegistry registry;
-  for (const char *name : {"fwd", "bwd", "bwd_pre", "bwd_post"}) {
+  for (const char *name : {"fwd", "bwd", "bwd_pre", "bwd_query", "bwd_post"}) {
     for (const char *arch : {"sm90", "sm100"}) {
       Status status = registry.addFile(
           concat(JFA_TEST_KERNELS, "/attention-", name, "-", arch, ".jfab"));
@@ -275,6 +280,8 @@ TEST(EmbeddedKernels, AreChosenByArchitecture) {
     Kernel *kernel = findKernel(registry, gpu, entry, parameters, kAnyLengths);
     return kernel ? kernel->getManifest().arch : "none";
   };
+  const KernelParameters kept = {
+      {"HEAD_DIM", "64"}, {"ELEMENT", "f16"}, {"CAUSAL", "true"}};
   const KernelParameters common = {
       {"HEAD_DIM", "64"}, {"ELEMENT", "f16"}, {"JAGGED", "true"}};
   KernelParameters shared = common;
@@ -285,6 +292,7 @@ TEST(EmbeddedKernels, AreChosenByArchitecture) {
       {"attention_fwd", masked},
       {"attention_bwd", masked},
       {"attention_bwd_pre", shared},
+      {"attention_bwd_query", kept},
       {"attention_bwd_post", common}};
   for (const auto &[entry, parameters] : entries) {
     EXPECT_EQ(getArchOf(entry, 9, 0, parameters), "sm_90a") << entry;

@@ -58,7 +58,7 @@ def check_text(tool, kernel, bindings):
     if pathlib.Path(kernel).parts[-3] == "block_attention":
         is_backward = pathlib.Path(kernel).stem == "bwd"
         return check_blackwell_blocks(ptx.stdout, bindings, is_backward)
-    if pathlib.Path(kernel).stem == "bwd":
+    if pathlib.Path(kernel).stem.startswith("bwd"):
         return check_blackwell_backward(ptx.stdout, bindings)
     return check_blackwell(ptx.stdout, bindings)
 

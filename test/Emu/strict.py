@@ -11,9 +11,9 @@ products into different sums have no order.
 
 Two things that strict mode reports are relied on (docs/Rationale.md), and nothing but
 them may be found, where a kernel has them: where P lies over S (tensor memory has no room
-for it at HEAD_DIM 128), S follows the product that reads P in one queue, as in the backward
-dP and dQ follow the one that reads dS; and angles of the rotary embedding, which threads read, are ordered before the copy of the next ones by
-a barrier alone.
+for it at HEAD_DIM 128), S follows the product that reads P in one queue, as in the
+backward S, dP and dQ follow those that read P and dS; and angles of the rotary embedding,
+which threads read, are ordered before the copy of the next ones by a barrier alone.
 """
 
 import itertools
@@ -89,9 +89,8 @@ def main():
         for bindings in read_rows(path):
             overlaps = int(bindings.get("P_AT", 0)) and \
                 int(bindings["P_AT"]) < int(bindings["BLOCK_N"])
-            if name.startswith("attention/sm100/bwd"):
-                overlaps = True
-            allowed = {QUEUE} if overlaps else set()
+            is_backward = name.startswith("attention/sm100/bwd")
+            allowed = {QUEUE} if overlaps or is_backward else set()
             if bindings.get("ROTARY", "0") != "0":
                 allowed = {BARRIER}
             errors = find_reports(name, source, bindings, folder)

@@ -149,14 +149,13 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
     GTEST_SKIP() << "the library was built without kernels";
   }
   const std::pair<const char *, const char *> entries[] = {
-      {"sm_90a", "attention_fwd"},       {"sm_90a", "attention_bwd_pre"},
-      {"sm_90a", "attention_bwd"},       {"sm_90a", "attention_bwd_query"},
-      {"sm_90a", "attention_bwd_post"},  {"sm_90a", "block_attention_fwd"},
-      {"sm_90a", "block_attention_bwd"}, {"sm_100a", "attention_fwd"},
-      {"sm_100a", "attention_bwd_pre"},  {"sm_100a", "attention_bwd"},
-      {"sm_100a", "attention_bwd_post"}, {"sm_100a", "attention_bwd_query"},
-      {"sm_100a", "block_attention_fwd"},
-      {"sm_100a", "block_attention_bwd"}};
+      {"sm_90a", "attention_fwd"},        {"sm_90a", "attention_bwd_pre"},
+      {"sm_90a", "attention_bwd"},        {"sm_90a", "attention_bwd_query"},
+      {"sm_90a", "attention_bwd_post"},   {"sm_90a", "block_attention_fwd"},
+      {"sm_90a", "block_attention_bwd"},  {"sm_100a", "attention_fwd"},
+      {"sm_100a", "attention_bwd_pre"},   {"sm_100a", "attention_bwd"},
+      {"sm_100a", "attention_bwd_post"},  {"sm_100a", "attention_bwd_query"},
+      {"sm_100a", "block_attention_fwd"}, {"sm_100a", "block_attention_bwd"}};
   size_t expected = 0;
   for (const auto &[arch, entry] : entries) {
     for (const std::string &problem : getProblems(entry, arch)) {

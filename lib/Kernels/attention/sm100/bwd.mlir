@@ -408,7 +408,7 @@ tlx.kernel @attention_bwd(
   // How it is computed.
   %block_m = tlx.param BLOCK_M = 128 in [128] : i32
   tlx.param BLOCK_N = 128 in [128] : i32
-  tlx.param Q_STAGES = 2 from 1 to 6 : i32
+  tlx.param Q_STAGES = 2 from 2 to 6 : i32
   tlx.param DO_STAGES = 1 from 1 to 4 : i32
   // Whether dQ is kept in registers until there is room for it in shared memory.
   %early = tlx.param EARLY_RELEASE = true : i1

@@ -48,7 +48,7 @@ def read_rows(path):
 
 def get_problem(name, bindings):
     if "bwd_query" in name:
-        return ["--lengths=200,0,77", "--q-len=100", "--broadcast-q"]
+        return ["--lengths=200,0,77", "--q-len=100", "--broadcast-q", "--grid=1"]
     if bindings.get("BROADCAST_QUERY") == "true":
         return ["--lengths=200,0,77", "--q-len=130", "--broadcast-q"]
     if bindings.get("JAGGED") == "false":

@@ -114,6 +114,12 @@ static bool makeAttention(tlx::KernelOp kernel, const Simulation &simulation,
   problem.causal = getFlag(kernel, "CAUSAL");
   problem.broadcastQuery = getFlag(kernel, "BROADCAST_QUERY") ||
                            part == AttentionPart::BackwardQuery;
+  problem.deterministic = getFlag(kernel, "DETERMINISTIC");
+  if (getFlag(kernel, "COPIES")) {
+    // Shared queries, with a sum of each of several CTAs.
+    problem.deterministic = problem.broadcastQuery = true;
+    problem.maxCtas = 3;
+  }
   if (IntegerAttr dim = getParameter(kernel, "HEAD_DIM")) {
     problem.headDim = dim.getInt();
   }

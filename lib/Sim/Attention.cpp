@@ -396,7 +396,9 @@ bool Attention::lookUp(const std::string &name, Value &value) const {
       {"num_sequences", numSequences},
       {"num_items", numItems},
       {"heads", problem.heads},
-      {"dq_copies", countSums()}};
+      // Fewer than CTAs, so that tiles of several take turns.
+      {"dq_copies",
+       part == AttentionPart::Backward ? (countSums() + 1) / 2 : countSums()}};
   for (auto [scalar, number] : scalars) {
     if (name == scalar) {
       value.integer = number;

@@ -20,11 +20,12 @@ PROBLEMS = {
         "D64 causal": f"-D HEAD_DIM=64 --causal {_FORWARD}",
         "D64, 192 rows": "-D HEAD_DIM=64 -D BLOCK_M=192 -D LOAD_REGISTERS=32 "
                          f"-D SOFTMAX_REGISTERS=160 {_FORWARD}",
-        "D128": f"-D HEAD_DIM=128 {_FORWARD_128} --grid=1",
-        "D128, clusters": "-D HEAD_DIM=128 -D CLUSTER=2 "
+        "D128": "-D HEAD_DIM=128 -D Q_IN_REGISTERS=true "
+                f"{_FORWARD_128} --grid=1",
+        "D128, clusters": "-D HEAD_DIM=128 -D CLUSTER=2 -D Q_IN_REGISTERS=true "
                           f"{_FORWARD_128} --grid=2",
         "D128 causal, clusters": "-D HEAD_DIM=128 -D CLUSTER=2 --causal "
-                                 f"{_FORWARD_128} --grid=2",
+                                 f"-D Q_IN_REGISTERS=true {_FORWARD_128} --grid=2",
         "D64 broadcast query": f"-D HEAD_DIM=64 --q-len=130 --broadcast-q "
                                f"{_FORWARD}",
         "D64 without PINGPONG": f"-D HEAD_DIM=64 -D PINGPONG=false {_FORWARD}",
@@ -39,11 +40,11 @@ PROBLEMS = {
         "D64 broadcast query": "-D HEAD_DIM=64 -D BLOCK_M=128 --q-len=300 "
                                f"--broadcast-q {_BACKWARD}",
     },
-    "/attention/sm90/bwd_pre.mlir": {
+    "/attention/bwd_pre.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
         "D128": f"-D HEAD_DIM=128 {_STEPS}",
     },
-    "/attention/sm90/bwd_post.mlir": {
+    "/attention/bwd_post.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
         "D128": f"-D HEAD_DIM=128 {_STEPS}",
     },
@@ -79,6 +80,18 @@ PROBLEMS = {
     "/attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_FORWARD}",
     },
+    "/attention/sm100/bwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 -D Q_STAGES=4 -D DO_STAGES=3 {_BACKWARD}",
+        "D128 causal": f"-D HEAD_DIM=128 --causal {_BACKWARD}",
+        "D64 broadcast query": "-D HEAD_DIM=64 --q-len=300 --broadcast-q "
+                               f"{_BACKWARD}",
+        "D64, late release": "-D HEAD_DIM=64 -D EARLY_RELEASE=false "
+                             f"{_BACKWARD}",
+    },
+    "/attention/sm100/bwd_query.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_QUERY}",
+        "D128 causal": f"-D HEAD_DIM=128 --causal {_QUERY}",
+    },
 }
 
 
@@ -88,6 +101,12 @@ _ROTATED = "@softmax waits for Q and K to rotate them before it makes dS"
 # Mutants that are the same protocol, though they are lowered to other code: the
 # kernel, what its problems begin with, the mutation, the task, the line, and why.
 EQUIVALENT = [
+    ("/attention/sm100/fwd.mlir", "", "swap two waits", "multiply",
+     "tlx.barrier_wait %p_half[%c0], %s_phase : !halves",
+     "once all of P is there, its first half is"),
+    ("/attention/sm100/fwd.mlir", "", "swap two waits", "multiply",
+     "tlx.barrier_wait %p_half[%c1], %s_phase : !halves",
+     "once all of P is there, its first half is"),
     ("/attention/sm90/bwd.mlir", "", "release before the last use", "compute",
      "tlx.barrier_arrive %do_empty[%slot] : !ring",
      "@load waits for the step's queries to be released before it waits for its "

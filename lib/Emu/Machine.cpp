@@ -179,7 +179,7 @@ void Machine::run(sim::Schedule &schedule) {
     }
     ++steps;
     if (++executed > options.maxInstructions) {
-      fault(Fault::Unsupported, code.function->line,
+      fault(Fault::Endless, code.function->line,
             "the kernel takes more than " +
                 std::to_string(options.maxInstructions) + " instructions");
       return;

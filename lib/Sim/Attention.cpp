@@ -410,6 +410,18 @@ bool Attention::lookUp(const std::string &name, Value &value) const {
   return name == "scale" || name == "scale_log2";
 }
 
+/// Whether every array fits.
+std::string Attention::checkSize() const {
+  int64_t rows = std::max({qRows, kRows, paddedRows});
+  if (rows == 0 || problem.heads <= GlobalArray::kMaxElements / dim / rows) {
+    return "";
+  }
+  return "expected at most " + std::to_string(GlobalArray::kMaxElements) +
+         " elements of an array, but got " + std::to_string(rows) +
+         " rows of " + std::to_string(problem.heads) + " heads of " +
+         std::to_string(dim);
+}
+
 std::string Attention::bind(const AttentionProblem &newProblem,
                             const Program &newProgram,
                             std::vector<GlobalArray> &newArrays,
@@ -423,6 +435,9 @@ std::string Attention::bind(const AttentionProblem &newProblem,
     return error;
   }
   makeStarts();
+  if (std::string error = checkSize(); !error.empty()) {
+    return error;
+  }
   makeTensors();
   makeTables();
   if (std::string error = makeItems(); !error.empty()) {

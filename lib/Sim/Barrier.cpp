@@ -40,6 +40,8 @@ const char *sim::getName(Fault fault) {
     return "remote access to a CTA that may have ended";
   case Fault::Unwaited:
     return "not waited for";
+  case Fault::Endless:
+    return "no end";
   case Fault::Unsupported:
     return "unsupported";
   case Fault::Misaligned:

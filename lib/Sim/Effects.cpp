@@ -54,13 +54,7 @@ void Machine::checkSeen(const MBarrier &barrier, const Knowledge &knowledge,
   if (barrier.phase == 0 || isSeen) {
     return;
   }
-  fail(Fault::PhaseLapped, site,
-       tasks[task].name + " arrives in phase " + std::to_string(barrier.phase) +
-           " of " + Explain(*this).barrier(barrier) +
-           ", but nobody has to have seen phase " +
-           std::to_string(barrier.phase - 1) +
-           " complete before that (PTX ISA 9.7.13.15.4)",
-       {{program.barriers[barrier.array].site, "allocated here"}});
+  report.add(Explain(*this).unseen(barrier, task, site));
 }
 
 void Machine::arrive(Task &task, int64_t number, int64_t bytes) {
@@ -234,6 +228,18 @@ Access Machine::makeAccess(const AsyncOp &op, bool isWrite) const {
           isWrite,  true,    false};
 }
 
+/// The last buffer that covers a place: aliases come after what they alias.
+static const Buffer *findBuffer(const std::vector<Buffer> &buffers,
+                                int64_t at) {
+  const Buffer *found = nullptr;
+  for (const Buffer &buffer : buffers) {
+    if (buffer.begin <= at && at < buffer.end) {
+      found = &buffer;
+    }
+  }
+  return found;
+}
+
 bool Machine::recordShared(SharedMemory &shared, const Access &access,
                            const Knowledge &knowledge, const View &view) {
   if (!shared.contains(view)) {
@@ -242,12 +248,8 @@ bool Machine::recordShared(SharedMemory &shared, const Access &access,
              std::to_string(shared.getSize()) + " bytes");
     return false;
   }
-  std::string name = "a buffer";
-  for (const Buffer &buffer : program.buffers) {
-    if (buffer.begin <= view.base && view.base < buffer.end) {
-      name = buffer.name;
-    }
-  }
+  const Buffer *buffer = findBuffer(program.buffers, view.base);
+  std::string name = buffer ? buffer->name : "a buffer";
   view.forEachRange([&](int64_t begin, int64_t end) {
     shared.history.record(
         begin, end, access, knowledge,
@@ -255,11 +257,7 @@ bool Machine::recordShared(SharedMemory &shared, const Access &access,
           report.add(
               Explain(*this).conflict(conflict, access, knowledge, name));
         },
-        [&] {
-          fail(Fault::NeverWritten, access.site,
-               getName(access) + " reads " + name +
-                   ", which nobody has written");
-        });
+        [&] { report.add(Explain(*this).neverWritten(access, buffer)); });
   });
   return true;
 }
@@ -284,22 +282,15 @@ bool Machine::recordTensor(TensorMemory &tensor, const Access &access,
              " columns of tensor memory of the kernel");
     return false;
   }
-  std::string name = "a buffer";
-  for (const Buffer &buffer : program.tensorBuffers) {
-    if (buffer.begin <= view.begin && view.begin < buffer.end) {
-      name = buffer.name;
-    }
-  }
+  const Buffer *buffer = findBuffer(program.tensorBuffers, view.begin);
+  std::string name = buffer ? buffer->name : "a buffer";
   auto [begin, end] = view.getRange();
   tensor.history.record(
       begin, end, access, knowledge,
       [&](const Conflict &conflict) {
         report.add(Explain(*this).conflict(conflict, access, knowledge, name));
       },
-      [&] {
-        fail(Fault::NeverWritten, access.site,
-             getName(access) + " reads " + name + ", which nobody has written");
-      });
+      [&] { report.add(Explain(*this).neverWritten(access, buffer)); });
   return true;
 }
 

@@ -57,6 +57,59 @@ Finding Explain::lapped(const MBarrier &barrier, const Observer &observer,
                                " has to wait for it"}}};
 }
 
+Finding Explain::unseen(const MBarrier &barrier, uint32_t task,
+                        Site site) const {
+  std::string phase = std::to_string(barrier.phase - 1);
+  std::string arrival = this->task(task) + " arrives in phase " +
+                        std::to_string(barrier.phase) + " of " +
+                        this->barrier(barrier);
+  Finding finding{
+      Fault::PhaseLapped,
+      site,
+      arrival + ", but nobody has to have seen phase " + phase +
+          " complete before that (PTX ISA 9.7.13.15.4)",
+      {{machine.program.barriers[barrier.array].site, "allocated here"}}};
+  for (const Observer &observer : barrier.observers) {
+    finding.notes.push_back(
+        {observer.site, this->task(observer.task) + " sees phase " + phase +
+                            " here; missing: after this, an arrival of it at a "
+                            "barrier for which " +
+                            this->task(task) + " waits"});
+  }
+  return finding;
+}
+
+Finding Explain::neverWritten(const Access &access,
+                              const Buffer *buffer) const {
+  Finding finding{Fault::NeverWritten,
+                  access.site,
+                  machine.getName(access) + " reads " +
+                      (buffer ? buffer->name : "a buffer") +
+                      ", which nobody has written",
+                  {}};
+  if (buffer) {
+    finding.notes.push_back({buffer->site, "allocated here"});
+  }
+  return finding;
+}
+
+Finding Explain::unwaited(const AsyncOp &copy) const {
+  Finding finding{
+      Fault::Unwaited,
+      copy.site,
+      "the kernel may end before this copy has: nobody waits for the phase in "
+      "which its bytes are delivered",
+      {}};
+  if (copy.barrier >= 0) {
+    const MBarrier &barrier = machine.barriers[size_t(copy.barrier)];
+    finding.notes.push_back(
+        {machine.program.barriers[barrier.array].site,
+         "missing: a wait for phase " + std::to_string(copy.phase) + " of " +
+             this->barrier(barrier) + ", or for something after it"});
+  }
+  return finding;
+}
+
 Finding Explain::aliased(const MBarrier &barrier, const Task &waiter,
                          Site site) const {
   std::string between = barrier.describePhase(2);
@@ -69,6 +122,15 @@ Finding Explain::aliased(const MBarrier &barrier, const Task &waiter,
           {{barrier.completedBefore,
             "this completes " + between + "; " + waiter.name +
                 " has to wait for it, or for something after it, first"}}};
+}
+
+std::string Explain::queue(const AsyncOp &op) const {
+  auto numTasks = uint32_t(machine.tasks.size());
+  if (op.epoch.agent >= 4 * numTasks) {
+    return "copies " + std::to_string(op.epoch.agent - 4 * numTasks);
+  }
+  return (op.epoch.agent < 2 * numTasks ? "products of " : "stores of ") +
+         task(op.task);
 }
 
 //===----------------------------------------------------------------------===//
@@ -104,17 +166,48 @@ void Explain::addChain(const Access &earlier, const Access &later,
     notes.push_back({latest->site, "the last that " + this->task(later.task) +
                                        " has learnt from " + task.name +
                                        " is this " + latest->what});
+  } else {
+    notes.push_back({task.site, this->task(later.task) +
+                                    " has learnt nothing from " + task.name});
   }
+}
+
+/// The wait for an operation that a task has started, by its queue.
+std::string Explain::waitFor(const Access &access) const {
+  auto numTasks = uint32_t(machine.tasks.size());
+  if (access.epoch.agent >= 2 * numTasks) {
+    return "tlx.async_descriptor_store_wait";
+  }
+  return machine.program.tensorColumns > 0
+             ? "a wait for an mbarrier that a tlx.tcgen05_commit arrives at"
+             : "tlx.async_dot_wait";
+}
+
+/// Where what would order the two sides belongs.
+void Explain::addMissing(const Access &earlier, const Access &later,
+                         std::vector<Note> &notes) const {
+  // A copy is known by its mbarrier.
+  if (earlier.isAsync && earlier.epoch.agent >= 4 * machine.tasks.size()) {
+    return;
+  }
+  std::string first = task(earlier.task), second = task(later.task);
+  std::string arrival =
+      "an arrival of " + first + " at a barrier for which " + second + " waits";
+  if (!earlier.isAsync) {
+    notes.push_back({earlier.site, "missing: after this, " + arrival});
+    return;
+  }
+  std::string wait =
+      "missing: after this, " + waitFor(earlier) + " in " + first;
+  if (earlier.task != later.task) {
+    wait += ", and then " + arrival;
+  }
+  notes.push_back({earlier.site, wait});
 }
 
 /// How the end of asynchronous work could have been noticed.
 void Explain::addCopyChain(const Access &earlier,
                            std::vector<Note> &notes) const {
-  if (earlier.isTensor && earlier.isAsync) {
-    notes.push_back({earlier.site, "its end is known from an mbarrier that a "
-                                   "tlx.tcgen05_commit after it arrives at"});
-    return;
-  }
   for (const AsyncRef &copy : machine.copies) {
     if (copy->epoch.agent != earlier.epoch.agent ||
         copy->epoch.time != earlier.epoch.time || copy->barrier < 0) {
@@ -171,5 +264,6 @@ Finding Explain::conflict(const Conflict &conflict, const Access &later,
                  (earlier.isWrite ? " has written it" : " has read it");
   addCopyChain(earlier, finding.notes);
   addChain(earlier, later, knowledge, finding.notes);
+  addMissing(earlier, later, finding.notes);
   return finding;
 }

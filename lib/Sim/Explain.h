@@ -26,12 +26,22 @@ public:
   /// "2 of 2 arrivals and 512 bytes outstanding".
   std::string state(const MBarrier &barrier) const;
 
+  /// What a task waits for.
+  std::string awaited(const Task &task) const;
+  /// What the operations are called that complete in order with this one.
+  std::string queue(const AsyncOp &op) const;
+
   Finding conflict(const Conflict &conflict, const Access &later,
                    const Knowledge &knowledge, const std::string &what) const;
   Finding deadlock() const;
   Finding lapped(const MBarrier &barrier, const Observer &observer,
                  Site site) const;
   Finding aliased(const MBarrier &barrier, const Task &waiter, Site site) const;
+  /// An arrival before anyone has to have seen the phase before.
+  Finding unseen(const MBarrier &barrier, uint32_t task, Site site) const;
+  Finding neverWritten(const Access &access, const Buffer *buffer) const;
+  /// A copy of whose end no task learns.
+  Finding unwaited(const AsyncOp &copy) const;
 
 private:
   static std::string plural(int64_t count, const std::string &noun);
@@ -39,6 +49,9 @@ private:
   std::string describe(const Access &access) const;
   void addChain(const Access &earlier, const Access &later,
                 const Knowledge &knowledge, std::vector<Note> &notes) const;
+  std::string waitFor(const Access &access) const;
+  void addMissing(const Access &earlier, const Access &later,
+                  std::vector<Note> &notes) const;
   void addCopyChain(const Access &earlier, std::vector<Note> &notes) const;
 
   // Deadlocks: Deadlock.cpp.
@@ -48,7 +61,6 @@ private:
     Site site;
   };
   Note waiter(const Task &task) const;
-  std::string awaited(const Task &task) const;
   std::vector<Signaller> getSignallers(const Task &waiter) const;
   std::string nobody(const Task &waiter) const;
   void follow(const Task &waiter, std::vector<bool> &isFollowed,

@@ -126,6 +126,9 @@ void Machine::startTasks(Task &prologue) {
     task.hasArrived = prologue.hasArrived;
     task.hasToWait = prologue.hasToWait;
     task.isFinished = false;
+    if (trace) {
+      trace->beginTask(task, steps);
+    }
   }
 }
 
@@ -134,6 +137,9 @@ void Machine::run(Schedule &schedule, Trace *newTrace) {
   makeTasks();
   for (Task &task : tasks) {
     while (!task.isFinished && task.program == kPrologue && isSatisfied(task)) {
+      if (!checkLength(task.site)) {
+        return;
+      }
       step(task);
     }
   }
@@ -163,22 +169,23 @@ bool Machine::runSteps(Schedule &schedule) {
     if (choices.empty()) {
       return true;
     }
-    if (++steps > options.maxSteps) {
-      fail(Fault::Unsupported, tasks[0].site,
-           "the kernel takes more than " + std::to_string(options.maxSteps) +
-               " steps");
-      return false;
-    }
+    ++steps;
     size_t chosen = schedule.choose(choices);
     if (chosen < numTasks) {
-      step(tasks[choices[chosen].id]);
+      Task &task = tasks[choices[chosen].id];
+      step(task);
+      if (!checkLength(task.site)) {
+        return false;
+      }
       continue;
     }
     AsyncRef op = inFlight[choices[chosen].id];
     step(*op);
     if (op->isDone()) {
       if (trace) {
-        trace->span(*op, program.siteNames[op->site], op->begin, steps);
+        const Task &task = tasks[op->task];
+        trace->span(*op, task, Explain(*this).queue(*op),
+                    program.siteNames[op->site], steps);
       }
       op->previous = nullptr;
       inFlight.erase(inFlight.begin() + int64_t(choices[chosen].id));
@@ -186,11 +193,22 @@ bool Machine::runSteps(Schedule &schedule) {
   }
 }
 
+bool Machine::checkLength(Site site) {
+  if (instructions <= options.maxInstructions) {
+    return true;
+  }
+  fail(Fault::Endless, site,
+       "the kernel takes more than " + std::to_string(options.maxInstructions) +
+           " instructions");
+  return false;
+}
+
 /// Runs a task to just before the next instruction that others can notice.
 void Machine::step(Task &task) {
   bool isNoticed = task.waiting.kind != Condition::Nothing;
   acquire(task);
-  while (task.counter < task.code->size()) {
+  while (task.counter < task.code->size() &&
+         ++instructions <= options.maxInstructions) {
     const Instruction &next = (*task.code)[task.counter];
     if (next.isVisible && isNoticed) {
       return;
@@ -206,7 +224,9 @@ void Machine::step(Task &task) {
       acquire(task);
     }
   }
-  finish(task);
+  if (task.counter == task.code->size()) {
+    finish(task);
+  }
 }
 
 void Machine::step(AsyncOp &op) {
@@ -222,7 +242,7 @@ void Machine::wait(Task &task, Condition condition) {
   condition.site = task.site;
   task.waiting = condition;
   if (trace) {
-    trace->beginWait(task, steps);
+    trace->beginWait(task, Explain(*this).awaited(task), steps);
   }
 }
 
@@ -303,6 +323,9 @@ void Machine::finish(Task &task) {
   if (task.program == kPrologue) {
     return startTasks(task);
   }
+  if (trace) {
+    trace->endTask(task, steps);
+  }
   // The others of the cluster no longer wait for it.
   completeCluster();
   if (!task.dots.empty()) {
@@ -331,9 +354,7 @@ void Machine::checkEnd() {
              task.knowledge.happened.covers(copy->epoch);
     });
     if (!known) {
-      fail(Fault::Unwaited, copy->site,
-           "the kernel may end before this copy has: nobody waits for the "
-           "phase in which its bytes are delivered");
+      report.add(Explain(*this).unwaited(*copy));
     }
   }
   checkProductsAtEnd();

@@ -59,6 +59,28 @@ static LogicalResult buildAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder) {
   return success();
 }
 
+int64_t TileRing::check(Machine &machine, const Task &task,
+                        int64_t index) const {
+  if (index >= 0 && index < count) {
+    return index;
+  }
+  machine.fail(Fault::OutOfBounds, task.site,
+               "expected an index from 0 to " + std::to_string(count - 1) +
+                   " of " + name + ", but got " + std::to_string(index),
+               {{site, "defined here"}});
+  return 0;
+}
+
+TileRing sim::getTileRing(Operation *op, mlir::Value buffer, int64_t count,
+                          ProgramBuilder &builder) {
+  Operation *definition = buffer.getDefiningOp();
+  if (!definition) {
+    return {"a buffer", builder.getSite(op), count};
+  }
+  return {getSourceName(definition, "the buffer"), builder.getSite(definition),
+          count};
+}
+
 static LogicalResult buildView(tlx::LocalViewOp op, ProgramBuilder &builder) {
   if (op.getView().getType().isInTensorMemory()) {
     return buildTensorView(op, builder);
@@ -73,15 +95,9 @@ static LogicalResult buildView(tlx::LocalViewOp op, ProgramBuilder &builder) {
   Slot index = builder.getSlot(op.getIndex());
   builder.noteDependence(op, op.getIndex());
   Slot view = builder.getSlot(op.getView());
-  int64_t count = shape->front();
+  TileRing ring = getTileRing(op, op.getSource(), shape->front(), builder);
   builder.append(op, [=, size = *bytes](Machine &machine, Task &task) {
-    int64_t at = task[index].integer;
-    if (at < 0 || at >= count) {
-      machine.fail(Fault::OutOfBounds, task.site,
-                   "expected an index from 0 to " + std::to_string(count - 1) +
-                       ", but got " + std::to_string(at));
-      at = 0;
-    }
+    int64_t at = ring.check(machine, task, task[index].integer);
     task[view] = task[source];
     task[view].integer += at * size;
   });

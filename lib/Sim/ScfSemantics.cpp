@@ -53,9 +53,20 @@ static LogicalResult buildFor(scf::ForOp op, ProgramBuilder &builder) {
   });
   builder.appendCopies(op, op.getInitArgs(), op.getRegionIterArgs());
   Target begin = builder.makeTarget(), end = builder.makeTarget();
+  builder.appendBranch(
+      op, end, /*always=*/false, [=](Machine &machine, Task &task) {
+        if (task[step].integer <= 0) {
+          machine.fail(Fault::Unsupported, task.site,
+                       task.name + " expects a step of at least 1, but got " +
+                           std::to_string(task[step].integer));
+          task.jump(*end);
+        }
+      });
   *begin = builder.getPlace();
+  bool isUnsigned = op.getUnsignedCmp();
   builder.appendBranch(op, end, /*always=*/false, [=](Machine &, Task &task) {
-    if (task[induction].integer >= task[upper].integer) {
+    int64_t at = task[induction].integer, last = task[upper].integer;
+    if (isUnsigned ? uint64_t(at) >= uint64_t(last) : at >= last) {
       task.jump(*end);
     }
   });

@@ -158,6 +158,11 @@ private:
 };
 } // namespace
 
+/// Orders at most, if nothing else is said.
+static constexpr uint64_t kMaxOrders = 100000;
+/// Changes of priority at most.
+static constexpr uint64_t kMaxDepth = 1 << 20;
+
 std::unique_ptr<Schedule>
 sim::makeSchedule(const std::string &text, uint64_t steps, std::string &error) {
   auto [name, rest] = llvm::StringRef(text).split(':');
@@ -174,11 +179,12 @@ sim::makeSchedule(const std::string &text, uint64_t steps, std::string &error) {
   if (isNumber && name == "random" && !first.empty() && second.empty()) {
     return std::make_unique<RandomSchedule>(number);
   }
-  if (isNumber && name == "pct" && number > 0) {
+  if (isNumber && name == "pct" && number > 0 && number <= kMaxDepth) {
     return std::make_unique<PriorityChangeSchedule>(number, seed, steps);
   }
-  if (isNumber && name == "all" && second.empty()) {
-    return std::make_unique<ExhaustiveSchedule>(number ? number : 100000);
+  if (isNumber && name == "all" && (number > 0 || first.empty()) &&
+      second.empty()) {
+    return std::make_unique<ExhaustiveSchedule>(number ? number : kMaxOrders);
   }
   error = "expected eager, late, random:SEED, pct:DEPTH[:SEED] or "
           "all[:LIMIT], but got '" +

@@ -61,6 +61,17 @@ inline Shape getShape(Type type) {
 /// The element kind of a type, or a diagnostic.
 FailureOr<ElementKind> getKind(Operation *op, Type type);
 
+/// The tiles of a buffer that an index chooses from.
+struct TileRing {
+  std::string name;
+  Site site;
+  int64_t count;
+  /// The index; 0, with a finding, if there is no such tile.
+  int64_t check(Machine &machine, const Task &task, int64_t index) const;
+};
+TileRing getTileRing(Operation *op, mlir::Value buffer, int64_t count,
+                     ProgramBuilder &builder);
+
 /// One element of an array of mbarriers, as an op names it.
 struct BarrierElement {
   Slot array;

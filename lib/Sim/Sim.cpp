@@ -130,10 +130,10 @@ LogicalResult sim::checkBudgets(tlx::KernelOp kernel) {
   return failure(result.wasInterrupted());
 }
 
-uint64_t sim::run(const Simulation &simulation, Launch &launch,
-                  Schedule &schedule, Report &report, Trace *trace,
-                  function_ref<void(uint32_t)> progress) {
-  uint64_t steps = 0;
+Length sim::run(const Simulation &simulation, Launch &launch,
+                Schedule &schedule, Report &report, Trace *trace,
+                function_ref<void(uint32_t)> progress) {
+  Length length;
   const Program &program = simulation.program;
   uint32_t size = program.hasSemaphores ? launch.ctas : program.clusterSize;
   for (uint32_t cta = 0; cta < launch.ctas && report.empty(); cta += size) {
@@ -143,17 +143,20 @@ uint64_t sim::run(const Simulation &simulation, Launch &launch,
     options.ctas = launch.ctas;
     options.together = size;
     options.strictProxy = launch.strictProxy;
+    options.maxInstructions = launch.maxInstructions;
     if (trace) {
       trace->firstCta = cta;
     }
     Machine machine(program, launch.arrays, launch.arguments, options, report);
     machine.run(schedule, trace);
-    steps = std::max(steps, machine.getSteps());
+    length.steps = std::max(length.steps, machine.getSteps());
+    length.instructions =
+        std::max(length.instructions, machine.getInstructions());
     if (progress) {
       progress(cta + size - 1);
     }
   }
-  return steps;
+  return length;
 }
 
 void sim::emitFindings(const Simulation &simulation, const Report &report) {

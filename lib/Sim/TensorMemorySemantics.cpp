@@ -71,14 +71,9 @@ LogicalResult sim::buildTensorView(tlx::LocalViewOp op,
   Slot index = builder.getSlot(op.getIndex());
   builder.noteDependence(op, op.getIndex());
   Slot view = builder.getSlot(op.getView());
+  TileRing ring = getTileRing(op, op.getSource(), *count, builder);
   builder.append(op, [=, size = *columns](Machine &machine, Task &task) {
-    int64_t number = task[index].integer;
-    if (number < 0 || number >= *count) {
-      machine.fail(Fault::OutOfBounds, task.site,
-                   "expected an index from 0 to " + std::to_string(*count - 1) +
-                       ", but got " + std::to_string(number));
-      number = 0;
-    }
+    int64_t number = ring.check(machine, task, task[index].integer);
     task[view].integer = task[source].integer + number * size;
   });
   return success();

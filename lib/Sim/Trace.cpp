@@ -10,19 +10,33 @@
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
-void Trace::beginWait(const Task &task, uint64_t step) {
-  add(task.name + " waits", 'B', step, task.rank, task.index);
+void Trace::beginTask(const Task &task, uint64_t step) {
+  nameThread(task.name, task.rank, task.index);
+  add(task.name, 'B', step, task.rank, task.index);
+}
+
+void Trace::endTask(const Task &task, uint64_t step) {
+  add(task.name, 'E', step, task.rank, task.index);
+}
+
+void Trace::beginWait(const Task &task, const std::string &what,
+                      uint64_t step) {
+  nameThread(task.name, task.rank, task.index);
+  add("wait for " + what, 'B', step, task.rank, task.index);
 }
 
 void Trace::endWait(const Task &task, uint64_t step) {
-  add(task.name + " waits", 'E', step, task.rank, task.index);
+  add("wait", 'E', step, task.rank, task.index);
 }
 
 void Trace::mark(const Task &task, const std::string &what, uint64_t step) {
+  nameThread(task.name, task.rank, task.index);
   add(what, 'i', step, task.rank, task.index, ",\"s\":\"t\"");
 }
 
-void Trace::span(const AsyncOp &op, const std::string &what, uint64_t begin,
-                 uint64_t end) {
-  addSpan(what, op.rank, 1000 + op.epoch.agent, begin, end);
+void Trace::span(const AsyncOp &op, const Task &task, const std::string &thread,
+                 const std::string &what, uint64_t end) {
+  uint32_t number = 1000 + op.epoch.agent;
+  nameThread(thread, op.rank, number);
+  addSpan(what + " of " + task.name, op.rank, number, op.begin, end);
 }

@@ -30,6 +30,10 @@ using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
+/// Instructions of a launch at most: past that a kernel is taken for endless,
+/// and the compiler does not wait for it.
+static constexpr uint64_t kMaxInstructionsOfLaunch = uint64_t(1) << 22;
+
 //===----------------------------------------------------------------------===//
 // What launches do not show
 //===----------------------------------------------------------------------===//
@@ -136,35 +140,47 @@ static OwningOpRef<tlx::KernelOp> makeOtherWay(tlx::KernelOp kernel,
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Runs a launch under a schedule. Fails after diagnostics.
-static LogicalResult verifyOne(const Simulation &simulation, Launch launch,
-                               const char *schedule) {
+/// What comes of running launches.
+enum class Outcome { Right, Wrong, TooLong };
+
+/// Runs a launch under a schedule. Emits what is wrong.
+static Outcome verifyOne(const Simulation &simulation, Launch launch,
+                         const char *schedule) {
   std::string error;
   Report report;
+  launch.maxInstructions = kMaxInstructionsOfLaunch;
   run(simulation, launch, *makeSchedule(schedule, 0, error), report);
-  if (!report.empty()) {
-    emitFindings(simulation, report);
+  bool isTooLong = llvm::any_of(report.get(), [](const Finding &finding) {
+    return finding.fault == Fault::Endless;
+  });
+  if (isTooLong) {
+    return Outcome::TooLong;
   }
-  return success(report.empty());
+  emitFindings(simulation, report);
+  return report.empty() ? Outcome::Right : Outcome::Wrong;
 }
 
 /// With operations early and late.
-static LogicalResult verifyAll(const Simulation &simulation,
-                               ArrayRef<Launch> launches) {
-  return success(llvm::all_of(launches, [&](const Launch &launch) {
-    return succeeded(verifyOne(simulation, launch, "eager")) &&
-           succeeded(verifyOne(simulation, launch, "late"));
-  }));
+static Outcome verifyAll(const Simulation &simulation,
+                         ArrayRef<Launch> launches) {
+  for (const Launch &launch : launches) {
+    for (const char *schedule : {"eager", "late"}) {
+      Outcome outcome = verifyOne(simulation, launch, schedule);
+      if (outcome != Outcome::Right) {
+        return outcome;
+      }
+    }
+  }
+  return Outcome::Right;
 }
 
 /// Where values of tiles decide only on accesses: with none that hold.
-static LogicalResult verifyOtherWay(tlx::KernelOp kernel,
-                                    ArrayRef<Unseen> unseen,
-                                    ArrayRef<Launch> launches) {
+static Outcome verifyOtherWay(tlx::KernelOp kernel, ArrayRef<Unseen> unseen,
+                              ArrayRef<Launch> launches) {
   OwningOpRef<tlx::KernelOp> other = makeOtherWay(kernel, unseen);
   auto simulation = buildSimulation(*other, /*values=*/false);
-  return success(succeeded(simulation) &&
-                 succeeded(verifyAll(**simulation, launches)));
+  return failed(simulation) ? Outcome::Wrong
+                            : verifyAll(**simulation, launches);
 }
 
 namespace {
@@ -207,17 +223,29 @@ private:
         return settle(kNothing, kernel.getLoc(), why);
       }
     }
-    if (failed(verifyAll(simulation, launches))) {
-      return failure();
-    }
-    if (!unseen.empty() && unseen[0].shown == Unseen::OneWay) {
+    Outcome outcome = verifyAll(simulation, launches);
+    bool isOneWay = !unseen.empty() && unseen[0].shown == Unseen::OneWay;
+    if (outcome == Outcome::Right && isOneWay) {
       return settle(kPart, unseen[0], ", of which one case was seen");
     }
-    if (!unseen.empty() && failed(verifyOtherWay(kernel, unseen, launches))) {
-      return failure();
+    if (outcome == Outcome::Right && !unseen.empty()) {
+      outcome = verifyOtherWay(kernel, unseen, launches);
     }
-    mark("verified");
-    return success();
+    return conclude(outcome);
+  }
+
+  /// Of launches that show all there is to see.
+  LogicalResult conclude(Outcome outcome) {
+    if (outcome == Outcome::TooLong) {
+      return settle(kNothing, getOperation().getLoc(),
+                    "one of its launches takes more than " +
+                        std::to_string(kMaxInstructionsOfLaunch) +
+                        " instructions");
+    }
+    if (outcome == Outcome::Right) {
+      mark("verified");
+    }
+    return success(outcome == Outcome::Right);
   }
 
   void mark(const std::string &text) {

@@ -249,6 +249,14 @@ def make_mutants(lines):
     return mutants + [("insert no fence", None, lines, ["--fences=as-written"])]
 
 
+def find_task(lines, line):
+    """The task that a line is in; nothing if it is in none."""
+    for text in reversed(lines[:line]):
+        if match := re.match(r" *tlx\.async_task @(\w+)", text):
+            return match[1]
+    return ""
+
+
 def judge_all(options, kernel, problem, arguments, folder):
     """The matrix of a kernel, and those who survive; nothing if it does not pass
     itself."""
@@ -262,7 +270,8 @@ def judge_all(options, kernel, problem, arguments, folder):
     for name, line, mutant, more in make_mutants(lines):
         verdict = judge(options, mutant, path, arguments + more)
         text = lines[line].strip() if line else ""
-        why = mutation_problems.why_equivalent(kernel, problem, name, text)
+        task = find_task(lines, line or 0)
+        why = mutation_problems.why_equivalent(kernel, problem, name, task, text)
         if why and verdict:
             survivors.append(f"killed, but held for equivalent in {kernel} with "
                              f"{problem}: {name}: {text}")

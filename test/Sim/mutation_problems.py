@@ -34,6 +34,7 @@ PROBLEMS = {
     },
     "/attention/sm90/bwd.mlir": {
         "D64": f"-D HEAD_DIM=64 -D BLOCK_M=128 {_BACKWARD}",
+        "D64, one dS": f"-D HEAD_DIM=64 -D BLOCK_M=128 -D DS_STAGES=1 {_BACKWARD}",
         "D64 causal": f"-D HEAD_DIM=64 -D BLOCK_M=128 --causal {_BACKWARD}",
         "D128": f"-D HEAD_DIM=128 -D BLOCK_M=64 {_BACKWARD}",
         "D128 causal": f"-D HEAD_DIM=128 -D BLOCK_M=64 --causal {_BACKWARD}",
@@ -102,39 +103,61 @@ PROBLEMS = {
 }
 
 
+_TURNED = "@softmax waits for the copies before it rotates them and says so"
+_ROTATED = "@softmax waits for Q and K to rotate them before it makes dS"
+
 # Mutants that are the same protocol, though they are lowered to other code: the
-# kernel, what its problems begin with, the mutation, the line, and why.
+# kernel, what its problems begin with, the mutation, the task, the line, and why.
 EQUIVALENT = [
-    ("/attention/sm100/fwd.mlir", "", "swap two waits",
+    ("/attention/sm100/fwd.mlir", "", "swap two waits", "multiply",
      "tlx.barrier_wait %p_half[%c0], %s_phase : !halves",
      "once all of P is there, its first half is"),
-    ("/attention/sm100/fwd.mlir", "", "swap two waits",
+    ("/attention/sm100/fwd.mlir", "", "swap two waits", "multiply",
      "tlx.barrier_wait %p_half[%c1], %s_phase : !halves",
      "once all of P is there, its first half is"),
-    ("/attention/sm90/bwd.mlir", "", "release before the last use",
+    ("/attention/sm90/bwd.mlir", "", "release before the last use", "compute",
      "tlx.barrier_arrive %do_empty[%slot] : !ring",
      "@load waits for the step's queries to be released before it waits for its "
      "gradients, and @compute releases them after the product in question"),
-    ("/block_attention/sm100/bwd.mlir", "", "swap two waits",
+    ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %v_empty[%slot], %phase producer : !slots",
      "dO is free once the product that reads V is done"),
-    ("/block_attention/sm100/bwd.mlir", "", "swap two waits",
+    ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %do_empty[%slot], %phase producer : !slots",
      "Q and K are free once the gradient that reads dO is done"),
-    ("/block_attention/sm100/bwd.mlir", "", "drop a fence",
+    ("/block_attention/sm100/bwd.mlir", "", "drop a fence", "",
      "tlx.local_store %rounded, %first : !rounded, !weights_panel",
      "the fence after the second store comes before the arrival that tells of both"),
-    ("/attention/sm90/bwd_query.mlir", "", "drop a fence",
+    ("/block_attention/sm100/fwd.mlir", "D64, rotated", "drop a wait", "scores",
+     "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _TURNED),
+    ("/block_attention/sm100/fwd.mlir", "D128, rotated", "drop a wait", "scores",
+     "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _TURNED),
+    ("/block_attention/sm100/fwd.mlir", "D64, rotated", "drop a wait", "outputs",
+     "tlx.barrier_wait %v_full[%slot], %phase : !slots", _TURNED),
+    ("/block_attention/sm100/fwd.mlir", "D64, rotated", "drop a wait", "outputs",
+     "tlx.barrier_wait %turned[%slot], %phase : !slots",
+     "@softmax makes P after it has rotated V, and @outputs waits for P"),
+    ("/block_attention/sm100/bwd.mlir", "D64, rotated", "drop a wait", "scores",
+     "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _TURNED),
+    ("/block_attention/sm100/bwd.mlir", "D128, rotated", "drop a wait", "scores",
+     "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _TURNED),
+    ("/block_attention/sm100/bwd.mlir", "D128, rotated", "drop a wait", "scores",
+     "tlx.barrier_wait %v_full[%slot], %phase : !slots", _TURNED),
+    ("/block_attention/sm100/bwd.mlir", "D64, rotated", "drop a wait", "gradients",
+     "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _ROTATED),
+    ("/block_attention/sm100/bwd.mlir", "D128, rotated", "drop a wait", "gradients",
+     "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _ROTATED),
+    ("/attention/sm90/bwd_query.mlir", "", "drop a fence", "compute",
      "tlx.local_store %p_16, %p_rows : !weights, !p_rows",
      "the fence after dS comes before the named barrier that tells of both"),
 ]
 
 
-def why_equivalent(kernel, problem, mutation, line):
+def why_equivalent(kernel, problem, mutation, task, line):
     """Why a mutant is known to be equivalent, or nothing."""
-    for suffix, begin, name, text, why in EQUIVALENT:
+    for suffix, begin, *where, why in EQUIVALENT:
         if kernel.endswith(suffix) and problem.startswith(begin) and \
-                (mutation, line) == (name, text):
+                [mutation, task, line] == where:
             return why
     return ""
 

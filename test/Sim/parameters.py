@@ -62,7 +62,7 @@ def verify(options, kernel, bindings):
     command = [options.jfa_sim, kernel, "--verify", "--strict"]
     for binding in bindings:
         command += ["-D", binding]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120,
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600,
                             check=False)
     match = re.search(r"error: (.*)", result.stderr)
     return result.returncode, match[1] if match else ""

@@ -7,6 +7,8 @@
 
 #include "Options.h"
 
+#include "llvm/ADT/StringRef.h"
+
 using namespace mlir::jfa::sim;
 
 /// What comes before and after the options of attention.
@@ -29,6 +31,8 @@ operations, and reports violations of its protocol.
                        asynchronous write too (relaxed: only after writes)
   --trace=FILE         writes a timeline that Perfetto reads
   --seed=N             of random inputs
+  --max-steps=N        gives up after N instructions of a cluster; 2^30 by
+                       default
 )";
 static const char *const kHelpAfter =
     R"(  --causal             binds CAUSAL=true
@@ -59,6 +63,14 @@ static std::map<std::string, OptionReader> getReaders(Options &options) {
       {"--post", readText(options.postFile)},
       {"--grid", readNumber(options.grid, 1)},
       {"--seed", readNumber(options.seed, 0)},
+      {"--max-steps",
+       {"a number from 1 to 2^40",
+        [&](const std::string &value) {
+          return !llvm::StringRef(value).getAsInteger(
+                     10, options.maxInstructions) &&
+                 options.maxInstructions >= 1 &&
+                 options.maxInstructions <= uint64_t(1) << 40;
+        }}},
       {"--proxy",
        {"relaxed or strict",
         [&](const std::string &value) {

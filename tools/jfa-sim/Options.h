@@ -25,6 +25,7 @@ struct Options {
   std::string preFile, postFile;
 
   uint64_t seed = 0;
+  uint64_t maxInstructions = kMaxInstructions;
   std::optional<int64_t> grid;
   std::string schedule = "eager";
   bool orderOnly = false;

@@ -27,6 +27,8 @@
 #include "llvm/Support/Process.h"
 #include "llvm/Support/SourceMgr.h"
 
+#include <chrono>
+#include <cinttypes>
 #include <cstdio>
 
 using namespace mlir;
@@ -275,13 +277,34 @@ static std::string bindAny(const Options &options, const Simulation &simulation,
 // Running it
 //===----------------------------------------------------------------------===//
 
+namespace {
 /// Says how far a long run has come, where someone watches.
-static void showProgress(uint32_t cta, uint32_t ctas) {
-  if (llvm::sys::Process::StandardErrIsDisplayed()) {
-    std::fprintf(stderr, "\r%u of %u CTAs%s", cta + 1, ctas,
-                 cta + 1 == ctas ? "\n" : "");
+class Progress {
+public:
+  ~Progress() {
+    if (isShown) {
+      std::fputc('\n', stderr);
+    }
   }
-}
+  void show(uint32_t cta, uint32_t ctas, uint64_t orders) {
+    auto now = std::chrono::steady_clock::now();
+    if (!isWatched || now - last < std::chrono::milliseconds(100)) {
+      return;
+    }
+    last = now;
+    isShown = true;
+    std::fprintf(stderr, "\r%u of %u CTAs", cta + 1, ctas);
+    if (orders > 0) {
+      std::fprintf(stderr, ", after %" PRIu64 " orders", orders);
+    }
+  }
+
+private:
+  bool isWatched = llvm::sys::Process::StandardErrIsDisplayed();
+  bool isShown = false;
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+} // namespace
 
 /// Whether two runs have left the same in global memory.
 static bool haveSameResults(const Launch &a, const Launch &b) {
@@ -302,11 +325,14 @@ static int runAll(const Simulation &simulation, Launch &launch,
     auto reduce = dyn_cast<tlx::AsyncDescriptorReduceOp>(op);
     return reduce && !reduce.getOrdered();
   });
+  Progress progress;
+  uint64_t orders = 0;
   do {
     launch = initial;
     Report report;
     run(simulation, launch, schedule, report, trace,
-        [&](uint32_t cta) { showProgress(cta, launch.ctas); });
+        [&](uint32_t cta) { progress.show(cta, launch.ctas, orders); });
+    ++orders;
     if (!report.empty()) {
       emitFindings(simulation, report);
       std::fprintf(stderr, "jfa-sim: protocol violated under schedule %s\n",
@@ -348,7 +374,7 @@ static uint64_t countSteps(const Simulation &simulation, Launch launch) {
   std::string error;
   Report report;
   auto eager = makeSchedule("eager", 0, error);
-  return run(simulation, launch, *eager, report);
+  return run(simulation, launch, *eager, report).steps;
 }
 
 static std::string writeOutputs(const Options &options, Launch &launch) {
@@ -375,6 +401,7 @@ static std::string bindArguments(const Options &options, const Loaded &loaded,
                                  std::vector<GlobalArray> &earlier,
                                  Attention &attention, Launch &launch) {
   launch.strictProxy = options.strictProxy;
+  launch.maxInstructions = options.maxInstructions;
   if (!options.attention.lengths) {
     return bindAny(options, *loaded.simulation, launch);
   }

@@ -18,7 +18,6 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
 /// No array of a test is larger.
-static constexpr int64_t kMaxElements = int64_t(1) << 31;
 
 static bool parseShape(const std::string &text, char separator, Shape &shape) {
   std::istringstream stream(text);
@@ -34,7 +33,7 @@ static bool parseShape(const std::string &text, char separator, Shape &shape) {
       return false;
     }
     shape.push_back(std::stoll(extent));
-    if (shape.back() > 0 && total > kMaxElements / shape.back()) {
+    if (shape.back() > 0 && total > GlobalArray::kMaxElements / shape.back()) {
       return false;
     }
     total *= shape.back();
@@ -173,11 +172,20 @@ std::string sim::makeArray(const std::string &text, uint64_t seed,
 
 std::string sim::parseScalar(const std::string &text, const std::string &name,
                              ElementKind kind, Value &value) {
-  bool isGood = isReal(kind) ? llvm::to_float(text, value.real)
-                             : llvm::to_integer(text, value.integer, 10);
-  return isGood
-             ? ""
-             : "expected a number for '" + name + "', but got '" + text + "'";
+  bool isNumber = isReal(kind) ? llvm::to_float(text, value.real)
+                               : llvm::to_integer(text, value.integer, 10);
+  if (!isNumber) {
+    return "expected a number for '" + name + "', but got '" + text + "'";
+  }
+  // Both signed and unsigned numbers of the type.
+  unsigned bits = 8 * unsigned(getBytes(kind));
+  if (!isReal(kind) && bits < 64 && !llvm::isIntN(bits, value.integer) &&
+      !llvm::isUIntN(bits, uint64_t(value.integer))) {
+    return "expected a number of " + std::to_string(bits) + " bits for '" +
+           name + "', but got '" + text + "'";
+  }
+  value.integer = wrapTo(kind, value.integer);
+  return "";
 }
 
 std::string sim::writeArray(const std::string &path, GlobalArray &array) {

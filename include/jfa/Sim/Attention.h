@@ -141,6 +141,7 @@ public:
 private:
   std::string checkProgram();
   void makeStarts();
+  std::string checkSize() const;
   void makeTensor(size_t place, ElementKind kind, const Shape &shape);
   void makeTensors();
   void makeGradients();

@@ -167,8 +167,8 @@ struct MachineOptions {
   uint32_t together = 1;
   /// Whether generic reads need a proxy fence before asynchronous writes.
   bool strictProxy = false;
-  /// After so many steps a run is taken for endless.
-  uint64_t maxSteps = uint64_t(1) << 30;
+  /// After so many instructions a run is taken for endless.
+  uint64_t maxInstructions = kMaxInstructions;
 };
 
 class Machine {
@@ -182,6 +182,8 @@ public:
   /// Runs the cluster to its end, or to where nothing can go on.
   void run(Schedule &schedule, Trace *trace = nullptr);
   uint64_t getSteps() const { return steps; }
+  /// The instructions of all its tasks so far.
+  uint64_t getInstructions() const { return instructions; }
 
   //===--------------------------------------------------------------------===//
   // What instructions use
@@ -258,6 +260,8 @@ private:
   void makeTasks();
   void startTasks(Task &prologue);
   bool runSteps(Schedule &schedule);
+  /// False, with a finding, if the kernel has taken too many instructions.
+  bool checkLength(Site site);
   void step(Task &task);
   void step(AsyncOp &op);
   bool isSatisfied(const Task &task) const;
@@ -308,7 +312,7 @@ private:
   RemoteAccesses remote;
   std::vector<Value> initial;
   Trace *trace = nullptr;
-  uint64_t steps = 0;
+  uint64_t steps = 0, instructions = 0;
 };
 
 } // namespace mlir::jfa::sim

@@ -129,6 +129,9 @@ private:
 
 /// An array in global memory, row-major.
 struct GlobalArray {
+  /// More is refused, before it is allocated.
+  static constexpr int64_t kMaxElements = int64_t(1) << 31;
+
   /// Where only the order of accesses matters an array needs no bytes.
   GlobalArray(std::string name, ElementKind kind, Shape shape,
               bool hasBytes = true);

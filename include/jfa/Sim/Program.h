@@ -30,6 +30,9 @@ struct Task;
 
 using Slot = uint32_t;
 
+/// Runs of so many instructions are taken for endless, if nothing else is said.
+inline constexpr uint64_t kMaxInstructions = uint64_t(1) << 30;
+
 struct Instruction {
   std::function<void(Machine &, Task &)> run;
   Site site;

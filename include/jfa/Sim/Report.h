@@ -39,6 +39,7 @@ enum class Fault {
   NotStarted,
   Ended,
   Unwaited,
+  Endless,
   Unsupported,
   // Of instructions.
   Misaligned,

@@ -47,14 +47,20 @@ struct Launch {
   uint32_t ctas = 1;
   /// Whether generic reads need a proxy fence before asynchronous writes.
   bool strictProxy = false;
+  /// After so many instructions a cluster's run is taken for endless.
+  uint64_t maxInstructions = kMaxInstructions;
+};
+
+/// How long the longest of the clusters took.
+struct Length {
+  uint64_t steps = 0, instructions = 0;
 };
 
 /// Runs every cluster of the grid, one after the other: none may wait for
-/// another. Returns the steps of the longest. `progress` gets the last CTA that
-/// is done.
-uint64_t run(const Simulation &simulation, Launch &launch, Schedule &schedule,
-             Report &report, Trace *trace = nullptr,
-             function_ref<void(uint32_t cta)> progress = nullptr);
+/// another. `progress` gets the last CTA that is done.
+Length run(const Simulation &simulation, Launch &launch, Schedule &schedule,
+           Report &report, Trace *trace = nullptr,
+           function_ref<void(uint32_t cta)> progress = nullptr);
 
 /// Emits every finding as an error at its op, with notes.
 void emitFindings(const Simulation &simulation, const Report &report);

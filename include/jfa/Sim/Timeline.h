@@ -14,7 +14,9 @@
 #define JFA_SIM_TIMELINE_H
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 
 namespace mlir::jfa::sim {
 
@@ -29,6 +31,8 @@ protected:
   /// Of a thread of the CTA of a rank.
   void add(const std::string &name, char phase, uint64_t step, uint32_t rank,
            uint32_t thread, const std::string &more = "");
+  /// What the timeline calls that thread, and its CTA.
+  void nameThread(const std::string &name, uint32_t rank, uint32_t thread);
   /// From one step to another.
   void addSpan(const std::string &name, uint32_t rank, uint32_t thread,
                uint64_t begin, uint64_t end) {
@@ -38,6 +42,8 @@ protected:
 
 private:
   std::string events;
+  /// Threads that have names.
+  std::set<std::pair<uint32_t, uint32_t>> named;
 };
 
 } // namespace mlir::jfa::sim

@@ -17,14 +17,18 @@
 
 namespace mlir::jfa::sim {
 
+/// Each task is a thread of its CTA, and so are its operations of each kind.
 class Trace : public Timeline {
 public:
-  void beginWait(const Task &task, uint64_t step);
+  void beginTask(const Task &task, uint64_t step);
+  void endTask(const Task &task, uint64_t step);
+  void beginWait(const Task &task, const std::string &what, uint64_t step);
   void endWait(const Task &task, uint64_t step);
   void mark(const Task &task, const std::string &what, uint64_t step);
-  /// An operation in flight from one step to another.
-  void span(const AsyncOp &op, const std::string &what, uint64_t begin,
-            uint64_t end);
+  /// An operation in flight that `task` has started, on the thread of that
+  /// name, from its begin to a step.
+  void span(const AsyncOp &op, const Task &task, const std::string &thread,
+            const std::string &what, uint64_t end);
 };
 
 } // namespace mlir::jfa::sim

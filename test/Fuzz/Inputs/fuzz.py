@@ -1,10 +1,11 @@
-"""Feeds mutated kernels to jfa-opt: whatever the input, no crash and no hang.
+"""Feeds mutated kernels to a tool: whatever the input, no crash and no hang.
 
-    fuzz.py <jfa-opt> [--seed N] [--runs N] [--keep DIR] <kernel>...
+    fuzz.py <jfa-opt or jfa-sim> [--seed N] [--runs N] [--keep DIR] <kernel>...
 
-Each run takes a kernel, changes a few of its tokens, and compiles it to PTX,
-parses it, or runs single passes on it. A run fails if jfa-opt is ended by a
-signal or does not end. The seed is printed, and decides everything.
+Each run takes a kernel and changes a few of its tokens. jfa-opt compiles it to
+PTX, parses it, or runs single passes on it; jfa-sim verifies it or runs it, under
+some schedule. A run fails if the tool is ended by a signal, does not end, or fails
+without an error. The seed is printed, and decides everything.
 """
 
 import argparse
@@ -28,6 +29,7 @@ WORDS = (
     "< > , : = + - *"
 ).split()
 
+# Of jfa-opt.
 MODES = (
     ["--arch=sm_90a", "--emit=ptx"],
     ["--arch=sm_90a", "--emit=ptx"],
@@ -38,6 +40,30 @@ MODES = (
     ["--pass-pipeline=builtin.module(tlx.kernel(tlx-assign-layouts,"
      "tlx-allocate-memory),convert-tlx-to-nvvm)"],
 )
+
+# Of jfa-sim: for attention kernels, and for others.
+STEPS = "--max-steps=200000"
+LENGTHS = ["--lengths=0,1,70", "--heads=1", "--grid=1", STEPS]
+ATTENTION_MODES = (
+    ["--verify", "--strict"],
+    ["--order", *LENGTHS],
+    ["--order", "--schedule=random:1", *LENGTHS],
+    ["-DHEAD_DIM=64", "--schedule=late", *LENGTHS],
+    ["-DHEAD_DIM=64", "--causal", "--schedule=pct:3", *LENGTHS],
+)
+ARGUMENTS = ["--arg", "x=random:256x64", "--arg", "y=none:512", "--arg", "n=4", STEPS]
+KERNEL_MODES = (
+    ["--verify"],
+    ["--schedule=late", *ARGUMENTS],
+    ["--schedule=all:20", *ARGUMENTS],
+    ["--trace=" + os.devnull, *ARGUMENTS],
+)
+
+
+def find_modes(tool, text):
+    if "jfa-sim" not in os.path.basename(tool):
+        return [mode + ["-o", os.devnull] for mode in MODES]
+    return ATTENTION_MODES if "@attention" in text else KERNEL_MODES
 
 
 def mutate(rng, text):
@@ -80,7 +106,7 @@ def delete_line(tokens, at):
 
 def run(tool, text, mode):
     """What went wrong, or None."""
-    command = [tool, "-", *mode, "-o", os.devnull]
+    command = [tool, "-", *mode]
     try:
         result = subprocess.run(
             command, input=text.encode(), capture_output=True, timeout=60
@@ -89,7 +115,7 @@ def run(tool, text, mode):
         return "did not end within 60 s"
     if result.returncode < 0 or result.returncode > 100:
         return f"ended with {result.returncode}"
-    if result.returncode and b"error" not in result.stderr:
+    if result.returncode and b"error" not in result.stderr + result.stdout:
         return f"ended with {result.returncode} without an error"
     return None
 
@@ -106,10 +132,11 @@ def main():
     print(f"seed {arguments.seed}, {arguments.runs} runs")
     rng = random.Random(arguments.seed)
     sources = [pathlib.Path(k).read_text() for k in arguments.kernels]
-    cases = [
-        (mutate(rng, rng.choice(sources)), rng.choice(MODES))
-        for _ in range(arguments.runs)
-    ]
+    cases = []
+    for _ in range(arguments.runs):
+        source = rng.choice(sources)
+        modes = find_modes(arguments.tool, source)
+        cases.append((mutate(rng, source), rng.choice(modes)))
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         results = pool.map(lambda case: run(arguments.tool, *case), cases)

@@ -7,6 +7,7 @@
 // CHECK: error: buffer overwritten while it is read: the operation that @load starts writes %result, but nothing orders that after an operation has read it
 // CHECK: note: the operation that @use starts reads it here
 // CHECK: note: the last that @load has learnt from @use is this arrival at %empty
+// CHECK: note: missing: after this, tlx.async_descriptor_store_wait in @use, and then an arrival of @use at a barrier for which @load waits
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !tile = !tlx.memdesc<[64, 64], bf16>

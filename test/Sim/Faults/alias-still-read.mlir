@@ -5,6 +5,7 @@
 //
 // CHECK: error: buffer overwritten while it is read: @dot writes %other, but nothing orders that after an operation has read it
 // CHECK: note: the operation that @dot starts reads it here
+// CHECK: note: missing: after this, tlx.async_dot_wait in @dot{{$}}
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -4,6 +4,8 @@
 // A copy that is started twice, as if by every thread.
 //
 // CHECK: error: data race: the operation that @load starts writes %buffer, but nothing orders that after an operation has written it
+// CHECK: note: the operation that @load starts writes it here
+// CHECK: note: its end completes phase 0 of %full[0], which has to be waited for
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

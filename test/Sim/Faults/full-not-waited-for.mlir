@@ -4,6 +4,7 @@
 // A consumer that does not wait for the bytes.
 //
 // CHECK: error: memory never written: @use reads %buffer, which nobody has written
+// CHECK: note: allocated here
 // CHECK: error: phase lapped: phase 0 of %empty[0] can complete before @load has seen the phase before it
 // CHECK: note: @load waits for the phase before the first here; whoever completes phase 0 has to wait for it
 

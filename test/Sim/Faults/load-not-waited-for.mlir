@@ -4,6 +4,7 @@
 // A kernel that may end while a copy still writes its shared memory.
 //
 // CHECK: error: not waited for: the kernel may end before this copy has
+// CHECK: note: missing: a wait for phase 0 of %full[0], or for something after it
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

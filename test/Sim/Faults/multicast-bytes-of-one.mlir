@@ -3,4 +3,6 @@
 //
 // A CTA expects only the bytes of its own copy.
 //
-// CHECK: error: 
+// CHECK: error: memory never written: @sum of CTA 1 reads %parts, which nobody has written
+// CHECK: error: data race: @sum of CTA 0 reads %parts, but nothing orders that after an operation has written it
+// CHECK: note: its end completes phase {{[01]}} of %full[0] of CTA 0, which has to be waited for

@@ -5,6 +5,8 @@
 //
 // CHECK: error: buffer overwritten while it is read: the operation that @load starts writes %buffer, but nothing orders that after an operation has read it
 // CHECK: note: the operation that @dot starts reads it here
+// CHECK: note: the last that @load has learnt from @dot is this arrival at %empty[0]
+// CHECK: note: missing: after this, tlx.async_dot_wait in @dot, and then an arrival of @dot at a barrier for which @load waits
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

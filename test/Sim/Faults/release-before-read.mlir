@@ -6,6 +6,7 @@
 // CHECK: error: data race: the operation that @load starts writes %buffer, but nothing orders that after @use has read it
 // CHECK: note: @use reads it here
 // CHECK: note: the last that @load has learnt from @use is this arrival at %empty
+// CHECK: note: missing: after this, an arrival of @use at a barrier for which @load waits
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

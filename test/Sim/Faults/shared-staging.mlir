@@ -5,6 +5,8 @@
 //
 // CHECK: error: data race: @store#1 writes %buffer, but nothing orders that after @store#0 has written it
 // CHECK: note: @store#0 writes it here
+// CHECK: note: @store#1 has learnt nothing from @store#0
+// CHECK: note: missing: after this, an arrival of @store#0 at a barrier for which @store#1 waits
 // CHECK: error: buffer overwritten while it is read: @store#1 writes %buffer, but nothing orders that after an operation has read it
 
 !map = !tlx.tensormap<[64, 64], bf16>

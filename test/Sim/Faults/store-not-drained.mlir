@@ -5,6 +5,7 @@
 //
 // CHECK: error: buffer overwritten while it is read: @store writes %buffer, but nothing orders that after an operation has read it
 // CHECK: note: the operation that @store starts reads it here
+// CHECK: note: missing: after this, tlx.async_descriptor_store_wait in @store{{$}}
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

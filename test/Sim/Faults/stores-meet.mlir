@@ -4,6 +4,9 @@
 // Two tasks that store to the same rows of a tensor.
 //
 // CHECK: error: data race: the operation that @store#1 starts writes o, but nothing orders that after an operation has written it
+// CHECK: note: the operation that @store#0 starts writes it here
+// CHECK: note: @store#1 has learnt nothing from @store#0
+// CHECK: note: missing: after this, tlx.async_descriptor_store_wait in @store#0, and then an arrival of @store#0 at a barrier for which @store#1 waits
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

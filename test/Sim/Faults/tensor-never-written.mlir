@@ -4,6 +4,7 @@
 // A product that adds to sums which nobody has set.
 //
 // CHECK: error: memory never written: @multiply reads %sums, which nobody has written
+// CHECK: note: allocated here
 
 !map = !tlx.tensormap<[128, 64], bf16>
 !tile = !tlx.memdesc<[128, 64], bf16>

@@ -4,7 +4,9 @@
 // A factor that is overwritten, and sums that are computed again, while others still
 // read them.
 //
-// CHECK: error: {{.+}}%sums, but nothing orders that after @use has read it
+// CHECK: error: data race: the operation that @multiply starts writes %sums, but nothing orders that after @use has read it
+// CHECK: note: @use reads it here
+// CHECK: note: missing: after this, an arrival of @use at a barrier for which @multiply waits
 
 !map = !tlx.tensormap<[128, 64], bf16>
 !tile = !tlx.memdesc<[128, 64], bf16>

@@ -3,7 +3,8 @@
 //
 // Sums that are read before anything says that their product is done.
 //
-// CHECK: error: {{memory never written|data race}}: @use reads %sums
+// CHECK: error: memory never written: @use reads %sums, which nobody has written
+// CHECK: note: allocated here
 
 !map = !tlx.tensormap<[128, 64], bf16>
 !tile = !tlx.memdesc<[128, 64], bf16>

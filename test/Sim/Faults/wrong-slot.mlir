@@ -3,7 +3,8 @@
 //
 // A slot that does not exist.
 //
-// CHECK: error: out of bounds: expected an index from 0 to 1, but got 2
+// CHECK: error: out of bounds: expected an index from 0 to 1 of %buffer, but got 2
+// CHECK: note: defined here
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -202,7 +202,10 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
   }
   BarrierElement element =
       getBarrierElement(op, op.getBarrier(), op.getIndex(),
-                        mask ? Signals::Any : Signals::Own, builder);
+                        mask || op.isOfPair() ? Signals::Any : Signals::Own,
+                        builder);
+  // Of a pair, the barrier is that of the leader.
+  uint32_t followerBit = op.isOfPair() ? 1 : 0;
   int64_t bytes =
       getNumElements(operands->box) * getBytes(operands->geometry.kind);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
@@ -218,7 +221,8 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
       }
     };
     auto start = [&](uint32_t rank) {
-      int64_t number = machine.getRemoteBarrier(task, *barrier, rank);
+      int64_t number =
+          machine.getRemoteBarrier(task, *barrier, rank & ~followerBit);
       auto signal = [=](Machine &on, AsyncOp &self) {
         on.deliver(self, number, bytes);
       };

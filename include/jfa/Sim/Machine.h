@@ -44,7 +44,8 @@ struct AsyncOp : llvm::RefCountedBase<AsyncOp> {
   bool isReady() const { return !previous || previous->done > done; }
 
   uint32_t task = 0;
-  /// Of the CTA whose shared memory it touches.
+  /// Of the CTA whose memory it touches; products of pairs touch that of both
+  /// in turn.
   uint32_t rank = 0;
   Site site = 0;
   /// When it touches shared memory.
@@ -187,6 +188,8 @@ public:
   /// Notes that `epoch` is done to `barrier`'s CTA, and checks that it is
   /// ready.
   void reach(Task &task, int64_t barrier, Epoch epoch);
+  /// Notes that `epoch` is done to the memory of the other CTA of a pair.
+  void reachPeer(Task &task, Epoch epoch);
   void arriveAtCluster(Task &task);
   void waitForCluster(Task &task);
   /// Returns whether the arrival was in order.
@@ -245,6 +248,8 @@ private:
   void checkParity(const MBarrier &barrier, Task &task, Site site);
   void completed(MBarrier &barrier, Site site);
   void completeCluster();
+  bool isKnownAtEnd(Epoch epoch, uint32_t rank,
+                    Clock Knowledge::*clock) const;
   void checkEnd();
   void checkBarriersAtEnd();
   void checkProductsAtEnd();

@@ -39,6 +39,8 @@ OTHER = "uniform, branches"
 # What each role is there for, and so what its step is known by.
 WORK = {"softmax": "MUFU", "correction": "LDTM", "load": "UTMALDG",
         "multiply": "UTCHMMA", "store": "UTMASTG"}
+# What is added to the names of roles, and the parameters of the kernel.
+VARIANTS = {"": [], ", pairs": ["-D", "CTAS=2", "-D", "STAGES=6"]}
 COLUMNS = ["role", "warps", "registers", "instructions", *UNITS, OTHER]
 
 
@@ -91,7 +93,7 @@ def read_roles(text, tasks, reader):
     return code, labels
 
 
-def make_rows(text, tasks, registers, reader):
+def make_rows(text, tasks, registers, reader, variant):
     code, labels = read_roles(text, tasks, reader)
     rows = []
     for name, warps, budget, _ in tasks:
@@ -99,20 +101,20 @@ def make_rows(text, tasks, registers, reader):
             code, labels, lambda i: i.role == name and
             i.name.startswith(WORK[name]))
         counts = collections.Counter(unit_of(i.name) for i in step)
-        rows.append({"role": f"@{name}", "warps": str(warps),
+        rows.append({"role": f"@{name}{variant}", "warps": str(warps),
                      "registers": str(registers.get(budget, budget)),
                      "instructions": str(len(step)),
                      **{unit: str(counts[unit]) for unit in (*UNITS, OTHER)}})
     return rows
 
 
-def compile_kernel(options):
+def compile_kernel(options, bindings):
     """The manifest and the disassembly of the kernel with its lines."""
     with tempfile.TemporaryDirectory() as folder:
         cubin = os.path.join(folder, "kernel.cubin")
         subprocess.run([options.jfa_opt, options.source, "--arch=sm_100a", "-D",
-                        "HEAD_DIM=128", "-D", "JAGGED=false", "--lineinfo",
-                        "--emit=cubin", "-o", cubin], check=True)
+                        "HEAD_DIM=128", "-D", "JAGGED=false", *bindings,
+                        "--lineinfo", "--emit=cubin", "-o", cubin], check=True)
         text = subprocess.run([options.nvdisasm, "-g", "-c", cubin], check=True,
                               text=True, stdout=subprocess.PIPE).stdout
         with open(os.path.join(folder, "kernel.json"), encoding="utf-8") as file:
@@ -138,15 +140,18 @@ def main():
     if not found:
         sys.exit(f"error: expected {options.document} to have "
                  f"'{BEGIN.format('VERSION')}' and its end, but got none")
-    manifest, text = compile_kernel(options)
-    ptxas = manifest["compiler"]["ptxas"]
+    compiled = {variant: compile_kernel(options, bindings)
+                for variant, bindings in VARIANTS.items()}
+    ptxas = compiled[""][0]["compiler"]["ptxas"]
     if options.check and ptxas != found[1]:
         print(f"SKIPPED: the report is of ptxas {found[1]}, but this is ptxas {ptxas}")
         return 0
     with open(options.source, encoding="utf-8") as file:
         tasks = read_tasks(file.read())
     reader = load_reader()
-    rows = make_rows(text, tasks, manifest["parameters"], reader)
+    rows = [row for variant, (manifest, text) in compiled.items()
+            for row in make_rows(text, tasks, manifest["parameters"], reader,
+                                 variant)]
     table = reader.format_rows(rows, COLUMNS)
     if options.check:
         if table != found[2]:

@@ -70,8 +70,9 @@ static void addSequence(AttentionPart part, const Simulation &simulation,
   };
   switch (part) {
   case AttentionPart::Forward:
+    // Of a block of keys a CTA of a pair may copy a part.
     problem.qLengths.push_back(tiles * getRows("q"));
-    problem.kLengths.push_back(count * getRows("k"));
+    problem.kLengths.push_back(count * getRows("v"));
     break;
   case AttentionPart::Backward:
     problem.qLengths.push_back(count * getRows("q"));

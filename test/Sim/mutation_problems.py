@@ -79,6 +79,12 @@ PROBLEMS = {
 # Mutants that are the same protocol, though they are lowered to other code: the
 # kernel, what its problems begin with, the mutation, the line, and why.
 EQUIVALENT = [
+    ("/attention/sm100/fwd.mlir", "", "swap two waits",
+     "tlx.barrier_wait %p_half[%c0], %s_phase : !halves",
+     "once all of P is there, its first half is"),
+    ("/attention/sm100/fwd.mlir", "", "swap two waits",
+     "tlx.barrier_wait %p_half[%c1], %s_phase : !halves",
+     "once all of P is there, its first half is"),
     ("/attention/sm90/bwd.mlir", "", "release before the last use",
      "tlx.barrier_arrive %do_empty[%slot] : !ring",
      "@load waits for the step's queries to be released before it waits for its "

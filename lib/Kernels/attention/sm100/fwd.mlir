@@ -33,7 +33,8 @@
 //   kv_full        1      @load (bytes)         @multiply     a block of keys or values is there
 //   kv_empty       1      @multiply (commit)    @load         its products are done
 //   s_full         1      @multiply (commit)    @softmax      a block's S is there, and all of O before it
-//   p_full         CTAS   @softmax              @multiply     its P is there
+//   p_half         CTAS   @softmax              @multiply     P of the first half of its keys is there
+//   p_full         CTAS   @softmax              @multiply     all of its P is there
 //   scale_full     1      @softmax              @correction   the scale of O for a block but the first is there
 //   inverse_full   1      @softmax              @correction   a tile's 1 / l is there
 //   inverse_empty  1      @correction           @softmax      1 / l has been read
@@ -43,12 +44,13 @@
 //   out_empty      1      @store                @correction   it has been copied out
 //
 //   What @multiply waits for is at the leader, for both CTAs: copies deliver their
-//   bytes there, and p_full and o_ready are told there. What it commits is told to both.
+//   bytes there, and P and O are told there. What it commits is told to both.
 //
-//   tensor memory, D 128: S 2 x 128 columns, O 2 x 128 columns. P is the second
-//     half of its S; the scale of O is the first column of S, whose scores are in
-//     registers by then. S[j] may overwrite P[j-1] and the scale since its product
-//     is started after that of P[j-1], which waits for both.
+//   tensor memory, D 128: S 2 x 128 columns, O 2 x 128 columns; P is the second half
+//     of its S. D 64: S 2 x 128, P 2 x 64, O 2 x 64. The scale of O is the first
+//     column of S, whose scores are in registers by then. S[j] may overwrite the
+//     scale and P[j-1] since its product is started after that of P[j-1], which
+//     waits for both.
 //   shared memory, D 128, 3 stages, of pairs 6: Q 64 K, keys and values 96 K, O 64 K
 //   registers: @softmax 2 x 192, @correction 72, others 56: 512 for 4 warps each
 //
@@ -69,16 +71,19 @@
 !kt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_N floordiv CTAS], ELEMENT, transposed>
 !v_buffers = !tlx.memdesc<[STAGES, BLOCK_N, HEAD_DIM floordiv CTAS], ELEMENT>
 !v_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM floordiv CTAS], ELEMENT>
+!v_half = !tlx.memdesc<[BLOCK_N floordiv 2, HEAD_DIM floordiv CTAS], ELEMENT, of = [BLOCK_N, HEAD_DIM floordiv CTAS]>
 !out_buffers = !tlx.memdesc<[2, 128, HEAD_DIM], ELEMENT>
 !out_buffer = !tlx.memdesc<[128, HEAD_DIM], ELEMENT>
 !out_panel = !tlx.memdesc<[128, 64], ELEMENT, of = [128, HEAD_DIM]>
 !row_buffers = !tlx.memdesc<[2, 128], f32>
 !row_buffer = !tlx.memdesc<[128], f32>
-!s_buffers = !tlx.memdesc<[2, 128, BLOCK_N], f32, tensor>
+!sp_buffers = !tlx.memdesc<[2, 128, P_AT + BLOCK_N floordiv 2], f32, tensor>
+!sp_buffer = !tlx.memdesc<[128, P_AT + BLOCK_N floordiv 2], f32, tensor>
 !s_buffer = !tlx.memdesc<[128, BLOCK_N], f32, tensor>
 !s_part = !tlx.memdesc<[128, BLOCK_N floordiv 4], f32, tensor>
 !p_columns = !tlx.memdesc<[128, BLOCK_N floordiv 2], f32, tensor>
 !p_buffer = !tlx.memdesc<[128, BLOCK_N], ELEMENT, tensor>
+!p_half = !tlx.memdesc<[128, BLOCK_N floordiv 2], ELEMENT, tensor>
 !p_part = !tlx.memdesc<[128, BLOCK_N floordiv 4], ELEMENT, tensor>
 !o_buffers = !tlx.memdesc<[2, 128, HEAD_DIM], f32, tensor>
 !o_buffer = !tlx.memdesc<[128, HEAD_DIM], f32, tensor>
@@ -197,6 +202,9 @@ tlx.kernel @attention_fwd(
   %ctas = tlx.param CTAS = 1 in [1, 2] : i32
   tlx.param STAGES = 3 from 2 to 12 : i32
   tlx.param Q_STAGES = 1 from 1 to 2 : i32
+  // The column of its S at which P begins: behind S, or over its end.
+  %p_at = tlx.param P_AT = 64 from 32 to 128 step 32 : i32
+  tlx.constraint BLOCK_N le 2 * P_AT
   // A quarter of the exponentials by polynomial, on the units for products
   // instead of those for special functions.
   %polynomial = tlx.param POLYNOMIAL = true : i1
@@ -228,13 +236,14 @@ tlx.kernel @attention_fwd(
   %out_smem = tlx.local_alloc : !out_buffers
   // 1 / l of each half tile.
   %inverse_smem = tlx.local_alloc : !row_buffers
-  %s_tmem = tlx.local_alloc : !s_buffers
+  %sp_tmem = tlx.local_alloc : !sp_buffers
   %o_tmem = tlx.local_alloc : !o_buffers
   %q_full = tlx.alloc_barriers arrivals(1) : !q_ring
   %q_empty = tlx.alloc_barriers arrivals(1) : !q_ring
   %kv_full = tlx.alloc_barriers arrivals(1) : !ring
   %kv_empty = tlx.alloc_barriers arrivals(1) : !ring
   %s_full = tlx.alloc_barriers arrivals(1) : !halves
+  %p_half = tlx.alloc_barriers arrivals(CTAS) : !halves
   %p_full = tlx.alloc_barriers arrivals(CTAS) : !halves
   %scale_full = tlx.alloc_barriers arrivals(1) : !halves
   %inverse_full = tlx.alloc_barriers arrivals(1) : !halves
@@ -256,10 +265,10 @@ tlx.kernel @attention_fwd(
       %half = tlx.async_task_replica_id : i32
       %half_row = arith.muli %half, %c128 : i32
       %first_row = arith.addi %half_row, %own_row : i32
-      %s_tile = tlx.local_view %s_tmem[%half] : !s_buffers -> !s_buffer
+      %sp_tile = tlx.local_view %sp_tmem[%half] : !sp_buffers -> !sp_buffer
+      %s_tile = tlx.local_slice %sp_tile[%c0, %c0] : !sp_buffer -> !s_buffer
       %scale_column = tlx.local_slice %s_tile[%c0, %c0] : !s_buffer -> !column
-      %half_n = arith.divui %block_n, %c2 : i32
-      %p_place = tlx.local_slice %s_tile[%c0, %half_n] : !s_buffer -> !p_columns
+      %p_place = tlx.local_slice %sp_tile[%c0, %p_at] : !sp_buffer -> !p_columns
       %p_tile = tlx.local_reinterpret %p_place : !p_columns -> !p_buffer
       %c4 = arith.constant 4 : i32
       %width = arith.divui %block_n, %c4 : i32
@@ -423,6 +432,7 @@ tlx.kernel @attention_fwd(
             %p1 = math.exp2 %e1 fastmath<afn> : !scores
             %p_16_1 = arith.truncf %p1 : !scores to !weights
             tlx.local_store %p_16_1, %p_part1 : !weights, !p_part
+            tlx.remote_barrier_arrive %p_half[%half] mask(%c1) : !halves
             %scaled2 = arith.mulf %s#2, %scale fastmath<contract> : !scores
             %e2 = arith.subf %scaled2, %m_b fastmath<contract> : !scores
             %p2 = math.exp2 %e2 fastmath<afn> : !scores
@@ -534,8 +544,8 @@ tlx.kernel @attention_fwd(
             %rescaled = arith.subi %n, %tile : i32
             %slot, %phase = tlx.ring %rescaled stages(1) : i32
             scf.for %half = %c0 to %c2 step %c1 : i32 {
-              %s_tile = tlx.local_view %s_tmem[%half] : !s_buffers -> !s_buffer
-              %scale_column = tlx.local_slice %s_tile[%c0, %c0] : !s_buffer -> !column
+              %sp_tile = tlx.local_view %sp_tmem[%half] : !sp_buffers -> !sp_buffer
+              %scale_column = tlx.local_slice %sp_tile[%c0, %c0] : !sp_buffer -> !column
               %o_tile = tlx.local_view %o_tmem[%half] : !o_buffers -> !o_buffer
               tlx.barrier_wait %scale_full[%half], %phase : !halves
               %alpha = tlx.local_load %scale_column : !column -> tensor<128x1xf32>
@@ -704,15 +714,21 @@ tlx.kernel @attention_fwd(
 
     tlx.async_task @multiply warps(1) registers(OTHER_REGISTERS) {
       %half_n = arith.divui %block_n, %c2 : i32
-      %s0 = tlx.local_view %s_tmem[%c0] : !s_buffers -> !s_buffer
-      %p_place0 = tlx.local_slice %s0[%c0, %half_n] : !s_buffer -> !p_columns
+      %sp0 = tlx.local_view %sp_tmem[%c0] : !sp_buffers -> !sp_buffer
+      %s0 = tlx.local_slice %sp0[%c0, %c0] : !sp_buffer -> !s_buffer
+      %p_place0 = tlx.local_slice %sp0[%c0, %p_at] : !sp_buffer -> !p_columns
       %p0 = tlx.local_reinterpret %p_place0 : !p_columns -> !p_buffer
+      %p0_first = tlx.local_slice %p0[%c0, %c0] : !p_buffer -> !p_half
+      %p0_second = tlx.local_slice %p0[%c0, %half_n] : !p_buffer -> !p_half
       %o0 = tlx.local_view %o_tmem[%c0] : !o_buffers -> !o_buffer
-      %s1 = tlx.local_view %s_tmem[%c1] : !s_buffers -> !s_buffer
-      %p_place1 = tlx.local_slice %s1[%c0, %half_n] : !s_buffer -> !p_columns
+      %sp1 = tlx.local_view %sp_tmem[%c1] : !sp_buffers -> !sp_buffer
+      %s1 = tlx.local_slice %sp1[%c0, %c0] : !sp_buffer -> !s_buffer
+      %p_place1 = tlx.local_slice %sp1[%c0, %p_at] : !sp_buffer -> !p_columns
       %p1 = tlx.local_reinterpret %p_place1 : !p_columns -> !p_buffer
+      %p1_first = tlx.local_slice %p1[%c0, %c0] : !p_buffer -> !p_half
+      %p1_second = tlx.local_slice %p1[%c0, %half_n] : !p_buffer -> !p_half
       %o1 = tlx.local_view %o_tmem[%c1] : !o_buffers -> !o_buffer
-      %false = arith.constant false
+      %true = arith.constant true
       // The leader's, for both.
       %first = arith.select %leads, %first_item, %end_item : i32
       %end:3 = scf.for %item = %first to %end_item step %c1
@@ -747,6 +763,8 @@ tlx.kernel @attention_fwd(
             %more = arith.cmpi sgt, %j, %c1 : i32
             %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
             %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
+            %v_first = tlx.local_slice %v_tile[%c0, %c0] : !v_buffer -> !v_half
+            %v_second = tlx.local_slice %v_tile[%half_n, %c0] : !v_buffer -> !v_half
             %n1 = arith.addi %n, %c1 : i32
             %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
             %k_tile = tlx.local_view %k_smem[%slot] : !k_buffers -> !k_buffer
@@ -755,17 +773,23 @@ tlx.kernel @attention_fwd(
 
             tlx.barrier_wait %kv_full[%v_slot], %v_phase : !ring
             tlx.barrier_wait %o_ready[%c0], %s_phase producer : !halves
+            tlx.barrier_wait %p_half[%c0], %s_phase : !halves
+            tlx.async_dot %p0_first, %v_first, %o0 accumulate(%more) cta_group(CTAS)
+                : !p_half, !v_half, !o_buffer
             tlx.barrier_wait %p_full[%c0], %s_phase : !halves
-            tlx.async_dot %p0, %v_tile, %o0 accumulate(%more) cta_group(CTAS)
-                : !p_buffer, !v_buffer, !o_buffer
+            tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true) cta_group(CTAS)
+                : !p_half, !v_half, !o_buffer
             tlx.barrier_wait %kv_full[%slot], %phase : !ring
             tlx.async_dot %q0, %k_t, %s0 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
             tlx.tcgen05_commit %s_full[%c0] multicast(%all) : !halves
 
             tlx.barrier_wait %o_ready[%c1], %s_phase producer : !halves
+            tlx.barrier_wait %p_half[%c1], %s_phase : !halves
+            tlx.async_dot %p1_first, %v_first, %o1 accumulate(%more) cta_group(CTAS)
+                : !p_half, !v_half, !o_buffer
             tlx.barrier_wait %p_full[%c1], %s_phase : !halves
-            tlx.async_dot %p1, %v_tile, %o1 accumulate(%more) cta_group(CTAS)
-                : !p_buffer, !v_buffer, !o_buffer
+            tlx.async_dot %p1_second, %v_second, %o1 accumulate(%true) cta_group(CTAS)
+                : !p_half, !v_half, !o_buffer
             tlx.tcgen05_commit %kv_empty[%v_slot] multicast(%all) : !ring
             tlx.async_dot %q1, %k_t, %s1 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
             tlx.tcgen05_commit %s_full[%c1] multicast(%all) : !halves
@@ -780,17 +804,25 @@ tlx.kernel @attention_fwd(
           %more = arith.cmpi sgt, %blocks, %c1 : i32
           %v_slot, %v_phase = tlx.ring %last#0 stages(STAGES) : i32
           %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
+          %v_first = tlx.local_slice %v_tile[%c0, %c0] : !v_buffer -> !v_half
+          %v_second = tlx.local_slice %v_tile[%half_n, %c0] : !v_buffer -> !v_half
           %s_slot, %s_phase = tlx.ring %last#1 stages(1) : i32
           tlx.barrier_wait %kv_full[%v_slot], %v_phase : !ring
           tlx.barrier_wait %o_ready[%c0], %s_phase producer : !halves
+          tlx.barrier_wait %p_half[%c0], %s_phase : !halves
+          tlx.async_dot %p0_first, %v_first, %o0 accumulate(%more) cta_group(CTAS)
+              : !p_half, !v_half, !o_buffer
           tlx.barrier_wait %p_full[%c0], %s_phase : !halves
-          tlx.async_dot %p0, %v_tile, %o0 accumulate(%more) cta_group(CTAS)
-              : !p_buffer, !v_buffer, !o_buffer
+          tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true) cta_group(CTAS)
+              : !p_half, !v_half, !o_buffer
           tlx.tcgen05_commit %o_full[%c0] multicast(%all) : !halves
           tlx.barrier_wait %o_ready[%c1], %s_phase producer : !halves
+          tlx.barrier_wait %p_half[%c1], %s_phase : !halves
+          tlx.async_dot %p1_first, %v_first, %o1 accumulate(%more) cta_group(CTAS)
+              : !p_half, !v_half, !o_buffer
           tlx.barrier_wait %p_full[%c1], %s_phase : !halves
-          tlx.async_dot %p1, %v_tile, %o1 accumulate(%more) cta_group(CTAS)
-              : !p_buffer, !v_buffer, !o_buffer
+          tlx.async_dot %p1_second, %v_second, %o1 accumulate(%true) cta_group(CTAS)
+              : !p_half, !v_half, !o_buffer
           tlx.tcgen05_commit %kv_empty[%v_slot] multicast(%all) : !ring
           tlx.tcgen05_commit %o_full[%c1] multicast(%all) : !halves
 

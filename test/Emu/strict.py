@@ -1,0 +1,100 @@
+# ===- strict.py - The shipped kernels in strict mode -------*- Python -*-=== #
+#
+# Part of the JFA project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# ===---------------------------------------------------------------------=== #
+"""Executes the PTX of every kernel that is shipped for Blackwell in strict mode, in which
+products into different sums have no order.
+
+    strict.py KERNELS FOLDER [FILTER]
+
+Two things that strict mode reports are relied on (docs/Rationale.md), and nothing but
+them may be found, where a kernel has them: where P lies over S (tensor memory has no room
+for it at HEAD_DIM 128), S follows the product that reads P in one queue; and angles of
+the rotary embedding, which threads read, are ordered before the copy of the next ones by
+a barrier alone.
+"""
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+
+LISTS = ("attention/sm100/specializations.txt",
+         "block_attention/sm100/specializations.txt",
+         "block_attention/sm100/bwd.specializations.txt")
+QUEUE = ("buffer overwritten while it is read: an operation of warp N writes lanes "
+         "N to N of columns N to N of tensor memory, but nothing orders that after "
+         "the other access")
+BARRIER = ("missing proxy fence: an operation of warp N writes N bytes of shared memory at "
+           "NxN through the async proxy, but no fence.proxy.async follows the write")
+
+
+def read_rows(path):
+    """The bindings of each row of a list; of several element types, the first."""
+    with open(path, encoding="utf-8") as file:
+        lines = [line.split() for line in file
+                 if line.strip() and not line.startswith("#")]
+    for row in lines[1:]:
+        values = [[each.split(",")[0]] if name == "ELEMENT" else each.split(",")
+                  for name, each in zip(lines[0], row)]
+        for chosen in itertools.product(*values):
+            yield dict(zip(lines[0], chosen))
+
+
+def get_problem(bindings):
+    if bindings.get("BROADCAST_QUERY") == "true":
+        return ["--lengths=200,0,77", "--q-len=130", "--broadcast-q"]
+    if bindings.get("JAGGED") == "false":
+        return ["--lengths=200,200"]
+    return ["--lengths=0,1,77,300"]
+
+
+def find_reports(source, bindings, folder):
+    """What strict mode finds, each kind once, without its numbers."""
+    command = ["jfa-opt", source, "--arch=sm_100a"]
+    command += [word for name, value in bindings.items()
+                for word in ("-D", f"{name}={value}")]
+    base = os.path.join(folder, "kernel")
+    for stage in ("ptx", "cubin"):
+        subprocess.run([*command, f"--emit={stage}", "-o", f"{base}.{stage}"],
+                       check=True)
+    run = subprocess.run(["jfa-emu", f"{base}.ptx", f"--manifest={base}.json",
+                          "--fences=strict", *get_problem(bindings)], text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    errors = {re.sub(r"\d+", "N", line.split(" error: ")[1])
+              for line in run.stdout.splitlines() if " error: " in line}
+    if not errors and (run.returncode or "no violation" not in run.stdout):
+        sys.exit(f"expected a run without a report, but got\n{run.stdout}")
+    return errors
+
+
+def main():
+    kernels, folder = sys.argv[1:3]
+    wanted = sys.argv[3] if len(sys.argv) > 3 else ""
+    os.makedirs(folder, exist_ok=True)
+    clean = relying = 0
+    for name in LISTS:
+        if wanted not in name:
+            continue
+        path = os.path.join(kernels, name)
+        source = path.replace(".specializations.txt", ".mlir") if "bwd" in name else \
+            os.path.join(os.path.dirname(path), "fwd.mlir")
+        for bindings in read_rows(path):
+            overlaps = int(bindings.get("P_AT", 0)) and \
+                int(bindings["P_AT"]) < int(bindings["BLOCK_N"])
+            allowed = {QUEUE} if overlaps else set()
+            if bindings.get("ROTARY", "0") != "0":
+                allowed = {BARRIER}
+            errors = find_reports(source, bindings, folder)
+            if errors - allowed:
+                sys.exit(f"expected no report of {name} {bindings}, but got "
+                         f"{sorted(errors - allowed)}")
+            clean += not errors
+            relying += bool(errors)
+    print(f"{clean} kernels without a report, {relying} with what is relied on")
+
+
+main()

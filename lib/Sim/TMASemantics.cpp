@@ -200,10 +200,9 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
     mask = builder.getSlot(op.getMulticast());
     builder.noteDependence(op, op.getMulticast());
   }
-  BarrierElement element =
-      getBarrierElement(op, op.getBarrier(), op.getIndex(),
-                        mask || op.isOfPair() ? Signals::Any : Signals::Own,
-                        builder);
+  BarrierElement element = getBarrierElement(
+      op, op.getBarrier(), op.getIndex(),
+      mask || op.isOfPair() ? Signals::Any : Signals::Own, builder);
   // Of a pair, the barrier is that of the leader.
   uint32_t followerBit = op.isOfPair() ? 1 : 0;
   int64_t bytes =

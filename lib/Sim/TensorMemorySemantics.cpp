@@ -243,8 +243,8 @@ static TileRef readTensor(Machine &machine, AsyncOp &op,
                                      {TensorMemory::kLanes, view.columns}));
 }
 
-/// Copies a part of `rows` x `columns` between tiles; each begins at a row and a
-/// column of its tile.
+/// Copies a part of `rows` x `columns` between tiles; each begins at a row and
+/// a column of its tile.
 static void copyPart(const Tile &from, int64_t fromRow, int64_t fromColumn,
                      Tile &to, int64_t toRow, int64_t toColumn, int64_t rows,
                      int64_t columns) {
@@ -278,9 +278,8 @@ static TileRef multiplyParts(const TensorProduct &p, const Tile &a,
       c = TileRef(new Tile(ElementKind::F32, {rows, columns}));
       copyPart(*sums, row, column, *c, 0, 0, rows, columns);
     }
-    TileRef product =
-        multiply(a, isTransposed, *part, p.sharedB.transposed, c.get(), rows,
-                 p.extents.k, columns);
+    TileRef product = multiply(a, isTransposed, *part, p.sharedB.transposed,
+                               c.get(), rows, p.extents.k, columns);
     copyPart(*product, 0, 0, *result, row, column, rows, columns);
   }
   return result;

@@ -11,7 +11,7 @@
 // RUN: jfa-sim %s --arg x=random:1280x64 --arg w=random:640x64 --arg v=random:640x64 --arg y=none:256x64 --arg n=5 --schedule=late
 // RUN: jfa-sim %s --arg x=random:1280x64 --arg w=random:640x64 --arg v=random:640x64 --arg y=none:256x64 --arg n=5 --schedule=random:3
 // RUN: jfa-sim %s --arg x=random:1280x64 --arg w=random:640x64 --arg v=random:640x64 --arg y=none:256x64 --arg n=5 --schedule=pct:4
-// RUN: jfa-sim %s --arg x=random:256x64 --arg w=random:128x64 --arg v=random:128x64 --arg y=none:256x64 --arg n=1 --order --schedule=all:3000
+// RUN: jfa-sim %s --arg x=random:256x64 --arg w=random:128x64 --arg v=random:128x64 --arg y=none:256x64 --arg n=1 --order --schedule=all:500
 // RUN: jfa-sim %s --verify
 // RUN: jfa-sim %s --verify -D CTAS=1
 //
@@ -28,7 +28,6 @@
 !v_ring = !tlx.memdesc<[2, 128, 64 floordiv CTAS], bf16>
 !v_tile = !tlx.memdesc<[128, 64 floordiv CTAS], bf16>
 !s = !tlx.memdesc<[128, 128], f32, tensor>
-!s_half = !tlx.memdesc<[128, 64], f32, tensor>
 !p = !tlx.memdesc<[128, 128], bf16, tensor>
 !o = !tlx.memdesc<[128, 64], f32, tensor>
 !bar = !tlx.mbarrier<[1]>
@@ -40,7 +39,7 @@ tlx.kernel @pair(%x: !x_map, %w: !w_map, %v: !v_map, %y: !tlx.ptr<f32>, %n: i32)
   // Whether the CTAs meet before they reach each other.
   %meet_first = tlx.param MEET_FIRST = true : i1
   // Who starts products, and who is told of them: by S and by O.
-  %all_start = tlx.param ALL_START = false : i1
+  %follower_may = tlx.param FOLLOWER_STARTS = false : i1
   %told_s = tlx.param TOLD_S = 3 : i32
   %told_o = tlx.param TOLD_O = 3 : i32
   // Of how many CTAs bytes are expected, and whose barrier copies signal.
@@ -62,7 +61,9 @@ tlx.kernel @pair(%x: !x_map, %w: !w_map, %v: !v_map, %y: !tlx.ptr<f32>, %n: i32)
   %both = arith.select %is_pair, %c3, %c1 : i32
   %rank = tlx.cluster_rank : i32
   %is_first = arith.cmpi eq, %rank, %c0 : i32
-  %starts = arith.ori %is_first, %all_start : i1
+  %true = arith.constant true
+  %is_second = arith.xori %is_first, %true : i1
+  %follower_starts = arith.andi %is_second, %follower_may : i1
   %own = arith.shli %c1, %rank : i32
   %leader = arith.select %tell_own, %own, %c1 : i32
 
@@ -71,8 +72,7 @@ tlx.kernel @pair(%x: !x_map, %w: !w_map, %v: !v_map, %y: !tlx.ptr<f32>, %n: i32)
   %v_smem = tlx.local_alloc : !v_ring
   %s = tlx.local_alloc : !s
   %o = tlx.local_alloc : !o
-  %p_place = tlx.local_slice %s[%c0, %c64] : !s -> !s_half
-  %p = tlx.local_reinterpret %p_place : !s_half -> !p
+  %p = tlx.local_alloc : !p
   %full = tlx.alloc_barriers arrivals(1) : !bars
   %empty = tlx.alloc_barriers arrivals(1) : !bars
   %s_full = tlx.alloc_barriers arrivals(1) : !bar
@@ -142,7 +142,13 @@ tlx.kernel @pair(%x: !x_map, %w: !w_map, %v: !v_map, %y: !tlx.ptr<f32>, %n: i32)
       }
     }
     tlx.async_task @multiply warps(1) {
-      scf.if %starts {
+      scf.if %follower_starts {
+        %x_tile = tlx.local_view %x_smem[%c0] : !x_ring -> !x_tile
+        %w_tile = tlx.local_view %w_smem[%c0] : !w_ring -> !w_tile
+        %wt = tlx.local_trans %w_tile : !w_tile -> !w_trans
+        tlx.async_dot %x_tile, %wt, %s cta_group(CTAS) : !x_tile, !w_trans, !s
+      }
+      scf.if %is_first {
         scf.for %i = %c0 to %n step %c1 : i32 {
           %slot, %phase = tlx.ring %i stages(2) : i32
           %one_slot, %one = tlx.ring %i stages(1) : i32
@@ -159,7 +165,10 @@ tlx.kernel @pair(%x: !x_map, %w: !w_map, %v: !v_map, %y: !tlx.ptr<f32>, %n: i32)
               : !p, !v_tile, !o
           tlx.tcgen05_commit %empty[%slot] multicast(%both) : !bars
         }
-        tlx.tcgen05_commit %o_full multicast(%both_o) : !bar
+        %any = arith.cmpi sgt, %n, %c0 : i32
+        scf.if %any {
+          tlx.tcgen05_commit %o_full multicast(%both_o) : !bar
+        }
       }
     }
   }

@@ -84,7 +84,10 @@ tlx.kernel @pair_few_rows(%x: !map, %w: !map, %y: !tlx.ptr<f32>, %n: i32)
               : !tile, !trans, !s
           tlx.tcgen05_commit %empty multicast(%both) : !bar
         }
-        tlx.tcgen05_commit %done multicast(%both) : !bar
+        %any = arith.cmpi sgt, %n, %c0 : i32
+        scf.if %any {
+          tlx.tcgen05_commit %done multicast(%both) : !bar
+        }
       }
     }
   }

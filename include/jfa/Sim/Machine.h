@@ -248,8 +248,7 @@ private:
   void checkParity(const MBarrier &barrier, Task &task, Site site);
   void completed(MBarrier &barrier, Site site);
   void completeCluster();
-  bool isKnownAtEnd(Epoch epoch, uint32_t rank,
-                    Clock Knowledge::*clock) const;
+  bool isKnownAtEnd(Epoch epoch, uint32_t rank, Clock Knowledge::*clock) const;
   void checkEnd();
   void checkBarriersAtEnd();
   void checkProductsAtEnd();

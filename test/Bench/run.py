@@ -440,7 +440,7 @@ class Measuring(unittest.TestCase):
         shape = shapes.Shape("s", "dense", [9], [9], 1, 64, False)
         called = []
         timer = lambda call: called.append(call.name) or 1.0
-        with unittest.mock.patch.object(measure, "gpu_timer", lambda rep: timer):
+        with unittest.mock.patch.object(measure, "gpu_timer", lambda *_: timer):
             data = measure.measure_sets([variants.Set(7, problem, kinds)],
                                         [shape], "folder", 2, 40)
         self.assertEqual(called, ["s good.jfab 0", "s good.jfab 2",
@@ -451,6 +451,17 @@ class Measuring(unittest.TestCase):
             "broken.jfab": "no such kernel",
             "wrong.jfab": "expected an error of at most 3.0e-03, but got "
                           "9.0e+00"})
+
+    def test_numbers_that_make_no_sense(self):
+        bench = load_bench()
+        for option, value, least in (("--rounds", "0", 1), ("--rep", "-1", 1),
+                                     ("--pause", "-1", 0), ("--jobs", "two", 1)):
+            err = io.StringIO()
+            with unittest.mock.patch.object(sys, "argv", ["", option + "=" + value]):
+                with contextlib.redirect_stderr(err), self.assertRaises(SystemExit):
+                    bench.parse()
+            self.assertIn(f"expected a whole number of at least {least}, but got "
+                          f"'{value}'", err.getvalue())
 
     def test_the_backward_takes_more_flops(self):
         bench = load_bench()

@@ -80,6 +80,11 @@ def modes():
         for q, k in LENGTHS:
             yield (f"dense {name} {q}x{k}", lambda o=options, q=q, k=k:
                    check(Problem("dense", [q] * 3, [k] * 3, (4, 2), **o)))
+        # Long sequences of queries have kernels of their own, whose CTAs take two
+        # tiles together: an odd number of tiles, and one that is not full.
+        for q, k in ((2048, 300), (2049, 129), (2176, 2176), (2300, 77)):
+            yield (f"dense {name} {q}x{k}", lambda o=options, q=q, k=k:
+                   check(Problem("dense", [q] * 2, [k] * 2, (4, 2), **o)))
 
 
 @test

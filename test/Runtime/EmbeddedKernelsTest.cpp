@@ -89,6 +89,10 @@ static std::vector<std::string> getLimitsOf(const std::string &problem) {
       has(" JAGGED=true") && has(" BROADCAST_QUERY=false CAUSAL=false")) {
     return {" 0 64 64", kNoLimits};
   }
+  if (has("sm_90a attention_fwd ") && has(" HEAD_DIM=128") &&
+      has(" JAGGED=false")) {
+    return {" 2048 0 0", kNoLimits};
+  }
   if (has("sm_90a attention_fwd ") && has(" HEAD_DIM=64") &&
       has(" BROADCAST_QUERY=true")) {
     return {" 129 192 0", " 257 0 0", kNoLimits};

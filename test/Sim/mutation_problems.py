@@ -20,11 +20,12 @@ PROBLEMS = {
         "D64 causal": f"-D HEAD_DIM=64 --causal {_FORWARD}",
         "D64, 192 rows": "-D HEAD_DIM=64 -D BLOCK_M=192 -D LOAD_REGISTERS=32 "
                          f"-D SOFTMAX_REGISTERS=160 {_FORWARD}",
-        "D128": f"-D HEAD_DIM=128 {_FORWARD_128} --grid=1",
-        "D128, clusters": "-D HEAD_DIM=128 -D CLUSTER=2 "
+        "D128": "-D HEAD_DIM=128 -D Q_IN_REGISTERS=true "
+                f"{_FORWARD_128} --grid=1",
+        "D128, clusters": "-D HEAD_DIM=128 -D CLUSTER=2 -D Q_IN_REGISTERS=true "
                           f"{_FORWARD_128} --grid=2",
         "D128 causal, clusters": "-D HEAD_DIM=128 -D CLUSTER=2 --causal "
-                                 f"{_FORWARD_128} --grid=2",
+                                 f"-D Q_IN_REGISTERS=true {_FORWARD_128} --grid=2",
         "D64 broadcast query": f"-D HEAD_DIM=64 --q-len=130 --broadcast-q "
                                f"{_FORWARD}",
         "D64 without PINGPONG": f"-D HEAD_DIM=64 -D PINGPONG=false {_FORWARD}",
@@ -64,9 +65,16 @@ PROBLEMS = {
     },
     "/block_attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
+        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=2 -D STAGES=4 -D O_STAGES=2 "
+                        f"-D OUT_STAGES=1 {_BLOCKS}",
+        "D128, rotated": f"-D HEAD_DIM=128 -D ROTARY=1 -D OUT_STAGES=1 {_BLOCKS}",
     },
     "/block_attention/sm100/bwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
+        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=1 -D ROTATE_INPUTS=true "
+                        f"-D STAGES=2 -D OUT_STAGES=1 {_BLOCKS}",
+        "D128, rotated": "-D HEAD_DIM=128 -D ROTARY=2 -D ROTATE_INPUTS=true "
+                         f"-D OUT_STAGES=1 {_BLOCKS}",
     },
     "/attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_FORWARD}",

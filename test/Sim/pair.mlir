@@ -78,7 +78,8 @@ tlx.kernel @pair(%x: !x_map, %w: !w_map, %v: !v_map, %y: !tlx.ptr<f32>, %n: i32)
   %s_full = tlx.alloc_barriers arrivals(1) : !bar
   %p_full = tlx.alloc_barriers arrivals(CTAS) : !bar
   %o_full = tlx.alloc_barriers arrivals(1) : !bar
-  scf.if %meet_first {
+  %meets = arith.andi %is_pair, %meet_first : i1
+  scf.if %meets {
     tlx.cluster_arrive
     tlx.cluster_wait
   }

@@ -241,6 +241,45 @@ func.func @f(%a: !a, %c: i1) {
 
 // -----
 
+// Only a parameter, which is bound before there is code, may choose a product.
+!a = !tlx.memdesc<[64, 64], bf16>
+!pending = !tlx.pending<tensor<64x64xf32>>
+func.func @f(%a: !a, %c: i1) {
+  // expected-note@+1 {{the product comes from here}}
+  %s = scf.if %c -> (!pending) {
+    %x = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+    scf.yield %x : !pending
+  } else {
+    %y = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+    scf.yield %y : !pending
+  }
+  // expected-error@+1 {{expected a product that was started in the same block}}
+  %d = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+  return
+}
+
+// -----
+
+// One side of the choice is a product from elsewhere.
+!a = !tlx.memdesc<[64, 64], bf16>
+!pending = !tlx.pending<tensor<64x64xf32>>
+func.func @f(%a: !a) {
+  %c = arith.constant true
+  %x = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+  // expected-note@+1 {{the product comes from here}}
+  %s = scf.if %c -> (!pending) {
+    scf.yield %x : !pending
+  } else {
+    %y = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
+    scf.yield %y : !pending
+  }
+  // expected-error@+1 {{expected a product that was started in the same block}}
+  %d = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+  return
+}
+
+// -----
+
 // The product was lost on the way.
 !a = !tlx.memdesc<[64, 64], bf16>
 func.func @f(%a: !a, %c: i1) {

@@ -42,3 +42,28 @@ tlx.kernel @narrow_products() {
     }
   }
 }
+
+// A parameter may choose between two products; none is in a branch once it is bound.
+// CHECK-LABEL: tlx.kernel @chosen_product() {
+tlx.kernel @chosen_product() {
+  %in_registers = tlx.param IN_REGISTERS = false : i1
+  %a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  %b = tlx.local_alloc : !tlx.memdesc<[64, 128], bf16>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      %r = arith.constant dense<0.0> : tensor<64x64xbf16>
+      %c = arith.constant dense<0.0> : tensor<64x128xf32>
+      // CHECK: %[[X:.+]] = scf.if %{{.+}} -> (!tlx.pending<tensor<64x128xf32>>) {
+      %x = scf.if %in_registers -> (!tlx.pending<tensor<64x128xf32>>) {
+        %p = tlx.async_dot %r, %b : tensor<64x64xbf16>, !tlx.memdesc<[64, 128], bf16> -> tensor<64x128xf32>
+        scf.yield %p : !tlx.pending<tensor<64x128xf32>>
+      } else {
+        %p = tlx.async_dot %a, %b : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 128], bf16> -> tensor<64x128xf32>
+        scf.yield %p : !tlx.pending<tensor<64x128xf32>>
+      }
+      %y = tlx.async_dot %r, %b, %c : tensor<64x64xbf16>, !tlx.memdesc<[64, 128], bf16> -> tensor<64x128xf32>
+      // CHECK: tlx.async_dot_wait %[[X]] pending(1) : tensor<64x128xf32>
+      %done = tlx.async_dot_wait %x pending(1) : tensor<64x128xf32>
+    }
+  }
+}

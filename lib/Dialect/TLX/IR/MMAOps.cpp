@@ -417,6 +417,34 @@ LayoutAttr AsyncDotOp::getRequiredResultLayout(unsigned, int64_t threads) {
 // AsyncDotWaitOp
 //===----------------------------------------------------------------------===//
 
+/// Whether an operation starts a product in registers, be it in a branch.
+static bool startsProduct(Operation *op) {
+  return llvm::any_of(op->getResultTypes(), llvm::IsaPred<PendingType>);
+}
+
+/// The operation of `block` that starts a product: itself or, before parameters
+/// are bound, the choice between two of them by one. Null if there is none.
+static Operation *getStart(Value product, Block *block) {
+  Operation *start = product.getDefiningOp();
+  if (!start || start->getBlock() != block) {
+    return nullptr;
+  }
+  auto choice = dyn_cast<scf::IfOp>(start);
+  if (!choice) {
+    return isa<AsyncDotOp>(start) ? start : nullptr;
+  }
+  Operation *condition = choice.getCondition().getDefiningOp();
+  if (!isa_and_nonnull<ParamOp, arith::ConstantOp>(condition)) {
+    return nullptr;
+  }
+  unsigned number = cast<OpResult>(product).getResultNumber();
+  bool isProduct = llvm::all_of(choice->getRegions(), [&](Region &region) {
+    Operation *yield = region.front().getTerminator();
+    return getStart(yield->getOperand(number), &region.front()) != nullptr;
+  });
+  return isProduct ? start : nullptr;
+}
+
 LogicalResult AsyncDotWaitOp::verify() {
   int32_t pending = getPending();
   if (pending < 0 || pending > 7) {
@@ -433,8 +461,8 @@ LogicalResult AsyncDotWaitOp::verify() {
              << cast<PendingType>(product.getType()).getTile() << ", but got "
              << tile.getType();
     }
-    auto dot = product.getDefiningOp<AsyncDotOp>();
-    if (!dot || dot->getBlock() != (*this)->getBlock()) {
+    Operation *dot = getStart(product, (*this)->getBlock());
+    if (!dot) {
       InFlightDiagnostic diag = emitOpError(
           "expected a product that was started in the same block, since ptxas "
           "serialises products in flight across a branch");
@@ -445,8 +473,7 @@ LogicalResult AsyncDotWaitOp::verify() {
     // A wait before its product, which dominance forbids, is verified first.
     for (Operation *op = dot->getNextNode(); op && op != getOperation();
          op = op->getNextNode()) {
-      auto other = dyn_cast<AsyncDotOp>(op);
-      younger += other && !other.isInTensorMemory();
+      younger += startsProduct(op);
     }
     if (younger < pending) {
       InFlightDiagnostic diag = emitOpError("expected at least ")

@@ -42,7 +42,8 @@
 //   do_full   1 per stage   @load (dO and delta)  @compute   a step's gradients are there
 //   do_empty  2             @compute              @load      its dP and dV are done
 //   named 1   256 threads   @compute              @compute   dS of all keys is there;
-//                                                            the last dQ of a tile is done
+//                                                            the last dQ of a tile is done;
+//                                                            with one dS, any
 //   named 2,3 160 threads   @compute              @reduce    a piece of dQ, or dK and dV,
 //                                                            are there
 //   named 4,5 160 threads   @reduce               @compute   their buffers may be written
@@ -178,8 +179,9 @@ tlx.kernel @attention_bwd(
   // How it is computed.
   %block_m = tlx.param BLOCK_M = 64 in [64, 128] : i32
   tlx.param BLOCK_N = 128 in [128] : i32
-  tlx.param STAGES = 2 from 1 to 4 : i32
-  tlx.param DS_STAGES = 2 from 1 to 2 : i32
+  // The next step's S is started before this step's queries are free.
+  tlx.param STAGES = 2 from 2 to 4 : i32
+  %ds_stages = tlx.param DS_STAGES = 2 from 1 to 2 : i32
   // Whether dS takes P as it was rounded for dV, so that its fp32 values need no
   // registers while dP is in flight.
   %rounded_p = tlx.param ROUNDED_P = true : i1
@@ -393,6 +395,7 @@ tlx.kernel @attention_bwd(
       %dk_rows = tlx.local_view %dk_smem[%dk_slot] : !dk_buffers -> !dkv_buffer
       %is_there = arith.addi %replica, %c2 : i32
       %is_free = arith.addi %replica, %c4 : i32
+      %has_one_ds = arith.cmpi eq, %ds_stages, %c1 : i32
 
       %zero = arith.constant 0.0 : f32
       %minus_infinity = arith.constant 0xFF800000 : f32
@@ -525,6 +528,10 @@ tlx.kernel @attention_bwd(
               }
               %ds = arith.mulf %p_ds, %dp_centred : !scores
               %ds_16 = arith.truncf %ds : !scores to !weights
+              // With one buffer, the other replica's last dQ reads it until here.
+              scf.if %has_one_ds {
+                tlx.named_barrier_wait %c1 threads(256)
+              }
               tlx.local_store %ds_16, %dst_rows : !weights, !dst_rows
               %dk_pending = tlx.async_dot %ds_16, %q_tile, %dk_in
                   : !weights, !q_buffer -> !gradient

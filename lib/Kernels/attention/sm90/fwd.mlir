@@ -24,7 +24,7 @@
 //
 //   barrier   count         arrives             waits      phase completes when
 //   q_full    1 per stage   @load (bytes of Q)  @softmax   a tile's queries are there
-//   q_empty   BLOCK_M / 64  @softmax            @load      the tile's last S is done
+//   q_empty   BLOCK_M / 64  @softmax            @load      the tile's last S is done, or Q in registers
 //   k_full    1 per stage   @load (bytes of K)  @softmax   a block of keys is there
 //   k_empty   BLOCK_M / 64  @softmax, all CTAs  @load      its S is done
 //   v_full    1 per stage   @load (bytes of V)  @softmax   a block of values is there
@@ -32,7 +32,7 @@
 //   named 1.. 256 threads   the replica before  a replica  it is its turn
 //
 //   shared memory, D 128, 128 x 128, 2 stages of all: Q 64 K, K 64 K, V 64 K, O 32 K
-//   registers at 2 replicas: S 64, O 64, P 32 of 240
+//   registers at 2 replicas: S 64, O 64, P 32, Q 32 of 240
 //
 // Blocks of keys are taken in ascending order: a row that sees any key sees the
 // first, so its maximum is finite after block 0 and no step needs a guard against
@@ -56,8 +56,10 @@
 !q_ring = !tlx.mbarrier<[Q_STAGES]>
 
 !scores = tensor<64x?xf32, #tlx.dims<[64, BLOCK_N], ELEMENT>>
+!pending_scores = !tlx.pending<!scores>
 !seen = tensor<64x?xi1, #tlx.dims<[64, BLOCK_N], ELEMENT>>
 !row_seen = tensor<64x?xi1, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+!queries = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 !weights = tensor<64x?xbf16, #tlx.dims<[64, BLOCK_N], ELEMENT>>
 !output = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 !output_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
@@ -160,12 +162,15 @@ tlx.kernel @attention_fwd(
   %block_n = tlx.param BLOCK_N = 128 from 16 to 256 step 16 : i32
   tlx.param STAGES = 2 from 1 to 8 : i32
   tlx.param Q_STAGES = 2 from 1 to 4 : i32
-  // Two replicas need their turns: one without rows would otherwise run ahead by phases
-  // of k_full that it cannot tell apart.
   %pingpong = tlx.param PINGPONG = true : i1
+  // Turns take two.
+  tlx.constraint 64 * PINGPONG lt BLOCK_M
   // CTAs that share keys and values; each copies whole panels of 64 columns.
   %ctas = tlx.param CLUSTER = 1 in [1, 2] : i32
   tlx.constraint CLUSTER le HEAD_DIM floordiv 64
+  // Products take queries from registers, where there are that many, rather than from
+  // shared memory: it takes less power, and their slot is free at once.
+  %q_in_registers = tlx.param Q_IN_REGISTERS = false : i1
   tlx.param LOAD_REGISTERS = 24 from 24 to 256 step 8 : i32
   tlx.param SOFTMAX_REGISTERS = 240 from 24 to 256 step 8 : i32
 
@@ -182,6 +187,9 @@ tlx.kernel @attention_fwd(
   %cta_row = arith.muli %rank, %block_m : i32
   %beyond_all = arith.shli %c1, %ctas : i32
   %all = arith.subi %beyond_all, %c1 : i32
+
+  %true = arith.constant true
+  %q_in_shared = arith.xori %q_in_registers, %true : i1
 
   %q_smem = tlx.local_alloc : !q_buffers
   %k_parts = tlx.local_alloc : !kv_parts
@@ -315,6 +323,7 @@ tlx.kernel @attention_fwd(
 
     tlx.async_task @softmax warps(4) registers(SOFTMAX_REGISTERS)
         replicate(BLOCK_M floordiv 64) {
+      %false = arith.constant false
       %replica = tlx.async_task_replica_id : i32
       %first_row = arith.muli %replica, %c64 : i32
       %item_row = arith.addi %cta_row, %first_row : i32
@@ -337,6 +346,9 @@ tlx.kernel @attention_fwd(
       %is_last = arith.cmpi eq, %my_turn, %groups : i32
       %after = arith.addi %my_turn, %c1 : i32
       %next_turn = arith.select %is_last, %c1, %after : i32
+      %has_others = arith.cmpi ugt, %groups, %c1 : i32
+      %has_no_turns = arith.select %pingpong, %false, %has_others : i1
+      %may_run_ahead = arith.ori %has_peers, %has_no_turns : i1
       scf.if %pingpong {
         scf.if %is_last {
           tlx.named_barrier_arrive %c1 threads(256)
@@ -403,6 +415,10 @@ tlx.kernel @attention_fwd(
           %q_all = tlx.local_view %q_smem[%q_slot] : !q_buffers -> !q_buffer
           %q_tile = tlx.local_slice %q_all[%first_row, %c0] : !q_buffer -> !q_rows
           tlx.barrier_wait %q_full[%q_slot], %q_phase : !q_ring
+          %queries = tlx.local_load %q_tile : !q_rows -> !queries
+          scf.if %q_in_registers {
+            tlx.barrier_arrive %q_empty[%q_slot] : !q_ring
+          }
           %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
           %k0 = tlx.local_view %k_smem[%slot0] : !kv_buffers -> !kv_buffer
           %k0_t = tlx.local_trans %k0 : !kv_buffer -> !kt_buffer
@@ -410,7 +426,13 @@ tlx.kernel @attention_fwd(
             tlx.named_barrier_wait %my_turn threads(256)
           }
           tlx.barrier_wait %k_full[%slot0], %phase0 : !ring
-          %s0_pending = tlx.async_dot %q_tile, %k0_t : !q_rows, !kt_buffer -> !scores
+          %s0_pending = scf.if %q_in_registers -> (!pending_scores) {
+            %pending = tlx.async_dot %queries, %k0_t : !queries, !kt_buffer -> !scores
+            scf.yield %pending : !pending_scores
+          } else {
+            %pending = tlx.async_dot %q_tile, %k0_t : !q_rows, !kt_buffer -> !scores
+            scf.yield %pending : !pending_scores
+          }
           scf.if %pingpong {
             tlx.named_barrier_arrive %next_turn threads(256)
           }
@@ -454,7 +476,13 @@ tlx.kernel @attention_fwd(
               tlx.named_barrier_wait %my_turn threads(256)
             }
             tlx.barrier_wait %k_full[%slot], %phase : !ring
-            %s_pending = tlx.async_dot %q_tile, %k_t : !q_rows, !kt_buffer -> !scores
+            %s_pending = scf.if %q_in_registers -> (!pending_scores) {
+              %pending = tlx.async_dot %queries, %k_t : !queries, !kt_buffer -> !scores
+              scf.yield %pending : !pending_scores
+            } else {
+              %pending = tlx.async_dot %q_tile, %k_t : !q_rows, !kt_buffer -> !scores
+              scf.yield %pending : !pending_scores
+            }
             // Rescaling here, not when alpha is known, lets it run under S.
             %alpha_c = tlx.expand_dims %alpha_in dim 1 : tensor<64xf32> -> tensor<64x1xf32>
             %alpha_b = tlx.broadcast %alpha_c : tensor<64x1xf32> -> !output
@@ -522,7 +550,9 @@ tlx.kernel @attention_fwd(
           %alpha_c = tlx.expand_dims %alpha dim 1 : tensor<64xf32> -> tensor<64x1xf32>
           %alpha_b = tlx.broadcast %alpha_c : tensor<64x1xf32> -> !output
           %o_rescaled = arith.mulf %acc, %alpha_b : !output
-          tlx.barrier_arrive %q_empty[%q_slot] : !q_ring
+          scf.if %q_in_shared {
+            tlx.barrier_arrive %q_empty[%q_slot] : !q_ring
+          }
           tlx.barrier_wait %v_full[%v_slot], %v_phase : !ring
           %o_pending = tlx.async_dot %p, %v_tile, %o_rescaled
               : !weights, !kv_buffer -> !output
@@ -533,8 +563,11 @@ tlx.kernel @attention_fwd(
           tlx.remote_barrier_arrive %v_empty[%v_slot] mask(%all) : !ring
 
           // Blocks that only the other replicas see pass by. The copy of the values
-          // before them, which is here, began after their keys' slot was free. In a
-          // cluster it may be the other CTA's replicas: nobody here waits for the keys.
+          // before them, which is here, began after their keys' slot was free. The
+          // keys are waited for where nobody else assures that they have come before
+          // this replica waits for the next ones in their slot, whose phase has the
+          // parity of the one before them: in a cluster, where it may be the other
+          // CTA's replicas that see them, and without turns.
           %passed = scf.for %j = %own_blocks to %blocks step %c1
               iter_args(%n = %last) -> i32 : i32 {
             %n1 = arith.addi %n, %c1 : i32
@@ -543,7 +576,7 @@ tlx.kernel @attention_fwd(
               tlx.named_barrier_wait %my_turn threads(256)
               tlx.named_barrier_arrive %next_turn threads(256)
             }
-            scf.if %has_peers {
+            scf.if %may_run_ahead {
               tlx.barrier_wait %k_full[%slot], %phase : !ring
             }
             tlx.remote_barrier_arrive %k_empty[%slot] mask(%all) : !ring

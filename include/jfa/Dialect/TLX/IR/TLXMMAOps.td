@@ -161,7 +161,8 @@ def TLX_AsyncDotWaitOp : TLX_Op<"async_dot_wait", [
 
     Constraints:
     1. Every product named was started in the same block, so that none is in
-       flight across a branch (ptxas would serialise it).
+       flight across a branch (ptxas would serialise it). An `scf.if` on a
+       `tlx.param` may choose between two: it is gone once the parameter is bound.
     2. At least `pending` products were started after the newest one named, so
        that this one is not among those still in flight.
 

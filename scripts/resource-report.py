@@ -146,17 +146,19 @@ def describe_lengths(parameters):
 def describe(kernel):
     """The cells that a manifest has."""
     p = kernel["parameters"]
+    backward = ", backward" if kernel["entry"] == "attention_bwd" else ""
+    rings = ["STAGES"] if "STAGES" in p else ["Q_STAGES", "DO_STAGES"]
     mode = ("broadcast query" if p["BROADCAST_QUERY"] else
             "jagged" if p["JAGGED"] else "dense")
     return {
-        "for": kernel["arch"],
+        "for": kernel["arch"] + backward,
         "D": str(p["HEAD_DIM"]),
         "mask": "causal" if p["CAUSAL"] else "full",
         "mode": mode,
         "lengths": describe_lengths(p),
         "type": p["ELEMENT"],
         "tile": f"{p['BLOCK_M']} x {p['BLOCK_N']}",
-        "stages": str(p["STAGES"]),
+        "stages": ", ".join(str(p[ring]) for ring in rings),
         "registers": str(kernel["registers"]),
         "spills, stack": f"{kernel['spill_store_bytes']}/"
                          f"{kernel['spill_load_bytes']}, {kernel['stack_bytes']}",

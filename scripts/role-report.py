@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Writes how many instructions a step of each role of the Blackwell forward takes into
+"""Writes how many instructions a step of each role of kernels for Blackwell takes into
 docs/Performance.md, or checks that it says so.
 
-    scripts/role-report.py SOURCE --jfa-opt FILE --nvdisasm FILE [--document FILE]
+    scripts/role-report.py SOURCE... --jfa-opt FILE --nvdisasm FILE [--document FILE]
                            [--check]
 
 The machine code's line table says which task an instruction comes from. A role's step
 is its innermost loop that does the role's work: what the sm_100a units take for one
-block of keys is bounded from that. A ptxas of another version makes other code; then
-the check is skipped, with a line that says SKIPPED.
+block of keys, or queries, is bounded from that. Of the backward it also says what
+@reduce does while it holds the columns of dQ. A ptxas of another version makes other
+code; then the check is skipped, with a line that says SKIPPED.
 """
 
 import argparse
@@ -22,8 +23,8 @@ import sys
 import tempfile
 
 TOOLS = os.path.dirname(os.path.realpath(__file__))
-BEGIN = "<!-- roles of kernels that ptxas {} assembled -->"
-MARKERS = re.compile(BEGIN.format(r"(\S+)") + r"\n(.*?)<!-- end of roles -->\n", re.S)
+BEGIN = "<!-- roles of {} that ptxas {} assembled -->"
+END = "<!-- end of roles -->"
 # The unit that executes an instruction; the first that matches.
 UNITS = {
     "tensor": r"UTC\w*MMA",
@@ -38,10 +39,13 @@ UNITS = {
 OTHER = "uniform, branches"
 # What each role is there for, and so what its step is known by.
 WORK = {"softmax": "MUFU", "correction": "LDTM", "load": "UTMALDG",
-        "multiply": "UTCHMMA", "store": "UTMASTG"}
-# What is added to the names of roles, and the parameters of the kernel.
-VARIANTS = {"": [], ", pairs": ["-D", "CTAS=2", "-D", "STAGES=6"]}
+        "multiply": "UTCHMMA", "store": "UTMASTG", "compute": "MUFU",
+        "reduce": "UTMAREDG"}
 COLUMNS = ["role", "warps", "registers", "instructions", *UNITS, OTHER]
+# What happens between the wait for dQ and the arrival that hands its columns back.
+HELD = {"loads": "LDTM", "stores to shared memory": "STS", "copies begun": "UTMAREDG",
+        "waits for a copy": "UTMACMDFLUSH", "waits for the other warps": "BAR"}
+HELD_COLUMNS = ["EARLY_RELEASE", "instructions while dQ is held", *HELD]
 
 
 def load_reader():
@@ -93,13 +97,17 @@ def read_roles(text, tasks, reader):
     return code, labels
 
 
-def make_rows(text, tasks, registers, reader, variant):
+def find_step(code, labels, role, reader):
+    return reader.find_main_loop(
+        code, labels,
+        lambda i: i.role == role and i.name.startswith(WORK[role]))
+
+
+def make_rows(text, tasks, registers, reader, variant=""):
     code, labels = read_roles(text, tasks, reader)
     rows = []
     for name, warps, budget, _ in tasks:
-        step = reader.find_main_loop(
-            code, labels, lambda i: i.role == name and
-            i.name.startswith(WORK[name]))
+        step = find_step(code, labels, name, reader)
         counts = collections.Counter(unit_of(i.name) for i in step)
         rows.append({"role": f"@{name}{variant}", "warps": str(warps),
                      "registers": str(registers.get(budget, budget)),
@@ -108,12 +116,27 @@ def make_rows(text, tasks, registers, reader, variant):
     return rows
 
 
-def compile_kernel(options, bindings):
+def make_held_row(text, tasks, early, reader):
+    """What @reduce does from the wait before its first piece of dQ to the arrival."""
+    names = [i.name for i in find_step(*read_roles(text, tasks, reader), "reduce",
+                                       reader)]
+    first = next(i for i, name in enumerate(names) if name.startswith("UTMAREDG"))
+    begin = max(i for i in range(first) if names[i].startswith("SYNCS.PHASECHK"))
+    end = next(i for i in range(begin, len(names))
+               if names[i].startswith("SYNCS.ARRIVE"))
+    held = names[begin + 1:end]
+    return {"EARLY_RELEASE": early, HELD_COLUMNS[1]: str(len(held)),
+            **{what: str(sum(name.startswith(prefix) for name in held))
+               for what, prefix in HELD.items()}}
+
+
+def compile_kernel(options, source, *bindings):
     """The manifest and the disassembly of the kernel with its lines."""
     with tempfile.TemporaryDirectory() as folder:
         cubin = os.path.join(folder, "kernel.cubin")
-        subprocess.run([options.jfa_opt, options.source, "--arch=sm_100a", "-D",
-                        "HEAD_DIM=128", "-D", "JAGGED=false", *bindings,
+        bound = [word for binding in ("HEAD_DIM=128", "JAGGED=false", *bindings)
+                 for word in ("-D", binding)]
+        subprocess.run([options.jfa_opt, source, "--arch=sm_100a", *bound,
                         "--lineinfo", "--emit=cubin", "-o", cubin], check=True)
         text = subprocess.run([options.nvdisasm, "-g", "-c", cubin], check=True,
                               text=True, stdout=subprocess.PIPE).stdout
@@ -121,9 +144,28 @@ def compile_kernel(options, bindings):
             return json.load(file)["kernels"][0], text
 
 
+def make_report(options, source, reader):
+    """The tables of a kernel, and the ptxas that assembled it."""
+    manifest, text = compile_kernel(options, source)
+    with open(source, encoding="utf-8") as file:
+        tasks = read_tasks(file.read())
+    rows = make_rows(text, tasks, manifest["parameters"], reader)
+    if "CTAS" in manifest["parameters"]:
+        # Of a block each CTA has half then: twice as many have room.
+        pair, pair_text = compile_kernel(options, source, "CTAS=2", "STAGES=6")
+        rows += make_rows(pair_text, tasks, pair["parameters"], reader, ", pairs")
+    report = reader.format_rows(rows, COLUMNS)
+    if "EARLY_RELEASE" in manifest["parameters"]:
+        late = compile_kernel(options, source, "EARLY_RELEASE=false")[1]
+        rows = [make_held_row(text, tasks, "true", reader),
+                make_held_row(late, tasks, "false", reader)]
+        report += "\n" + reader.format_rows(rows, HELD_COLUMNS)
+    return report, manifest["compiler"]["ptxas"]
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("source")
+    parser.add_argument("sources", nargs="+", metavar="SOURCE")
     parser.add_argument("--jfa-opt", required=True)
     parser.add_argument("--nvdisasm", default="")
     parser.add_argument("--document",
@@ -136,32 +178,29 @@ def main():
         return 0
     with open(options.document, encoding="utf-8") as file:
         document = file.read()
-    found = MARKERS.search(document)
-    if not found:
-        sys.exit(f"error: expected {options.document} to have "
-                 f"'{BEGIN.format('VERSION')}' and its end, but got none")
-    compiled = {variant: compile_kernel(options, bindings)
-                for variant, bindings in VARIANTS.items()}
-    ptxas = compiled[""][0]["compiler"]["ptxas"]
-    if options.check and ptxas != found[1]:
-        print(f"SKIPPED: the report is of ptxas {found[1]}, but this is ptxas {ptxas}")
-        return 0
-    with open(options.source, encoding="utf-8") as file:
-        tasks = read_tasks(file.read())
-    reader = load_reader()
-    rows = [row for variant, (manifest, text) in compiled.items()
-            for row in make_rows(text, tasks, manifest["parameters"], reader,
-                                 variant)]
-    table = reader.format_rows(rows, COLUMNS)
-    if options.check:
-        if table != found[2]:
-            print(f"expected\n{table}but got\n{found[2]}"
+    reader, wrong = load_reader(), False
+    for source in options.sources:
+        name = os.path.basename(source)
+        found = re.search(BEGIN.format(re.escape(name), r"(\S+)") +
+                          rf"\n(.*?){END}\n", document, re.S)
+        if not found:
+            sys.exit(f"error: expected {options.document} to have "
+                     f"'{BEGIN.format(name, 'VERSION')}' and its end, but got none")
+        report, ptxas = make_report(options, source, reader)
+        if options.check and ptxas != found[1]:
+            print(f"SKIPPED: the report is of ptxas {found[1]}, but this is ptxas "
+                  f"{ptxas}")
+            return 0
+        if options.check and report != found[2]:
+            print(f"expected\n{report}but got\n{found[2]}"
                   "the target role-report writes it again")
-        return 1 if table != found[2] else 0
-    report = BEGIN.format(ptxas) + "\n" + table + "<!-- end of roles -->\n"
-    with open(options.document, "w", encoding="utf-8") as file:
-        file.write(document[:found.start()] + report + document[found.end():])
-    return 0
+            wrong = True
+        document = (document[:found.start()] + BEGIN.format(name, ptxas) + "\n" +
+                    report + END + "\n" + document[found.end():])
+    if not options.check:
+        with open(options.document, "w", encoding="utf-8") as file:
+            file.write(document)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -153,6 +153,8 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
       {"sm_90a", "attention_bwd"},        {"sm_90a", "attention_bwd_query"},
       {"sm_90a", "attention_bwd_post"},   {"sm_90a", "block_attention_fwd"},
       {"sm_90a", "block_attention_bwd"},  {"sm_100a", "attention_fwd"},
+      {"sm_100a", "attention_bwd_pre"},   {"sm_100a", "attention_bwd"},
+      {"sm_100a", "attention_bwd_post"},  {"sm_100a", "attention_bwd_query"},
       {"sm_100a", "block_attention_fwd"}, {"sm_100a", "block_attention_bwd"}};
   size_t expected = 0;
   for (const auto &[arch, entry] : entries) {
@@ -264,25 +266,38 @@ TEST(EmbeddedKernels, AreChosenByArchitecture) {
     GTEST_SKIP() << "the library was built without kernels";
   }
   KernelRegistry registry;
-  for (const char *bundle :
-       {JFA_TEST_FORWARD_BUNDLE, JFA_TEST_BLACKWELL_FORWARD_BUNDLE}) {
-    Status status = registry.addFile(bundle);
-    ASSERT_FALSE(status.failed()) << status.message;
+  for (const char *name : {"fwd", "bwd", "bwd_pre", "bwd_query", "bwd_post"}) {
+    for (const char *arch : {"sm90", "sm100"}) {
+      Status status = registry.addFile(
+          concat(JFA_TEST_KERNELS, "/attention-", name, "-", arch, ".jfab"));
+      ASSERT_FALSE(status.failed()) << status.message;
+    }
   }
-  const KernelParameters parameters = {{"HEAD_DIM", "64"},
-                                       {"ELEMENT", "f16"},
-                                       {"CAUSAL", "true"},
-                                       {"JAGGED", "true"},
-                                       {"BROADCAST_QUERY", "true"}};
-  auto getArch = [&](int32_t major, int32_t minor) -> std::string {
+  auto getArchOf = [&](const std::string &entry, int32_t major, int32_t minor,
+                       const KernelParameters &parameters) -> std::string {
     const Gpu gpu = {0, nullptr, 132, major, minor, 1};
-    Kernel *kernel =
-        findKernel(registry, gpu, "attention_fwd", parameters, kAnyLengths);
+    Kernel *kernel = findKernel(registry, gpu, entry, parameters, kAnyLengths);
     return kernel ? kernel->getManifest().arch : "none";
   };
-  EXPECT_EQ(getArch(9, 0), "sm_90a");
-  EXPECT_EQ(getArch(10, 0), "sm_100a");
-  // Code for one architecture with "a" runs on no other.
-  EXPECT_EQ(getArch(10, 3), "none");
-  EXPECT_EQ(getArch(12, 0), "none");
+  const KernelParameters kept = {
+      {"HEAD_DIM", "64"}, {"ELEMENT", "f16"}, {"CAUSAL", "true"}};
+  const KernelParameters common = {
+      {"HEAD_DIM", "64"}, {"ELEMENT", "f16"}, {"JAGGED", "true"}};
+  KernelParameters shared = common;
+  shared.emplace_back("BROADCAST_QUERY", "true");
+  KernelParameters masked = shared;
+  masked.emplace_back("CAUSAL", "true");
+  const std::pair<const char *, KernelParameters> entries[] = {
+      {"attention_fwd", masked},
+      {"attention_bwd", masked},
+      {"attention_bwd_pre", shared},
+      {"attention_bwd_query", kept},
+      {"attention_bwd_post", common}};
+  for (const auto &[entry, parameters] : entries) {
+    EXPECT_EQ(getArchOf(entry, 9, 0, parameters), "sm_90a") << entry;
+    EXPECT_EQ(getArchOf(entry, 10, 0, parameters), "sm_100a") << entry;
+    // Code for one architecture with "a" runs on no other.
+    EXPECT_EQ(getArchOf(entry, 10, 3, parameters), "none") << entry;
+    EXPECT_EQ(getArchOf(entry, 12, 0, parameters), "none") << entry;
+  }
 }

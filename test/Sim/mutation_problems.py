@@ -39,11 +39,11 @@ PROBLEMS = {
         "D64 broadcast query": "-D HEAD_DIM=64 -D BLOCK_M=128 --q-len=300 "
                                f"--broadcast-q {_BACKWARD}",
     },
-    "/attention/sm90/bwd_pre.mlir": {
+    "/attention/bwd_pre.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
         "D128": f"-D HEAD_DIM=128 {_STEPS}",
     },
-    "/attention/sm90/bwd_post.mlir": {
+    "/attention/bwd_post.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
         "D128": f"-D HEAD_DIM=128 {_STEPS}",
     },
@@ -80,6 +80,18 @@ PROBLEMS = {
         "D64": f"-D HEAD_DIM=64 {_FORWARD}",
         "D64, pairs": "-D HEAD_DIM=64 -D CTAS=2 -D STAGES=4 "
                       f"{_FORWARD_128} --grid=2",
+    },
+    "/attention/sm100/bwd.mlir": {
+        "D64": f"-D HEAD_DIM=64 -D Q_STAGES=4 -D DO_STAGES=3 {_BACKWARD}",
+        "D128 causal": f"-D HEAD_DIM=128 --causal {_BACKWARD}",
+        "D64 broadcast query": "-D HEAD_DIM=64 --q-len=300 --broadcast-q "
+                               f"{_BACKWARD}",
+        "D64, late release": "-D HEAD_DIM=64 -D EARLY_RELEASE=false "
+                             f"{_BACKWARD}",
+    },
+    "/attention/sm100/bwd_query.mlir": {
+        "D64": f"-D HEAD_DIM=64 {_QUERY}",
+        "D128 causal": f"-D HEAD_DIM=128 --causal {_QUERY}",
     },
 }
 

@@ -58,6 +58,8 @@ def check_text(tool, kernel, bindings):
     if pathlib.Path(kernel).parts[-3] == "block_attention":
         is_backward = pathlib.Path(kernel).stem == "bwd"
         return check_blackwell_blocks(ptx.stdout, bindings, is_backward)
+    if pathlib.Path(kernel).stem.startswith("bwd"):
+        return check_blackwell_backward(ptx.stdout, bindings)
     return check_blackwell(ptx.stdout, bindings)
 
 
@@ -73,6 +75,8 @@ def check_hopper(ptx, bindings):
         return f"expected products of {element}"
     if "stmatrix" not in ptx:
         return "expected stmatrix"
+    if ("ldmatrix" in ptx) != (bindings.get("Q_IN_REGISTERS") == "true"):
+        return "expected ldmatrix for queries in registers, and only there"
     others = set(re.findall(r"(?:st|ld)\.shared[.\w]*", ptx))
     if others - ({"st.shared.v4.b32", "ld.shared.v4.b32"} if rotated else set()):
         return f"expected no other accesses to shared memory, but got {others}"
@@ -87,6 +91,23 @@ def check_blackwell(ptx, bindings):
     if products != wanted:
         return f"expected {wanted} tcgen05.mma, but got {products}"
     for needed in ("tcgen05.ld", "tcgen05.st", "vote.sync.any", "st.shared.v4"):
+        if needed not in ptx:
+            return f"expected {needed}"
+    if re.search(r"st\.shared\.b16|shfl\.sync\.bfly", ptx):
+        return "expected no stores of 16 bits and no exchange between threads"
+    return None
+
+
+def check_blackwell_backward(ptx, bindings):
+    """The products of a step, dK and dQ once more after the last one. dS and pieces of dQ
+    to shared memory in 16 bytes; LSE and delta out of it alike."""
+    dim = int(bindings["HEAD_DIM"])
+    wanted = (2 * dim + 3 * 128 + 2 * 128) // 16
+    products = len(re.findall(r"tcgen05\.mma\.cta_group::1\.kind::f16", ptx))
+    if products != wanted:
+        return f"expected {wanted} tcgen05.mma, but got {products}"
+    for needed in ("tcgen05.ld", "tcgen05.st", "cp.reduce.async.bulk", "st.shared.v4",
+                   "ld.shared.v4"):
         if needed not in ptx:
             return f"expected {needed}"
     if re.search(r"st\.shared\.b16|shfl\.sync\.bfly", ptx):

@@ -1,7 +1,7 @@
-"""Runs the attention forward for Hopper and for Blackwell on random batches, and
-compares their results.
+"""Runs the attention forward, or backward, for Hopper and for Blackwell on random
+batches, and compares their results.
 
-    compare_architectures.py KERNELS [--runs N] [--seed N]
+    compare_architectures.py KERNELS [--backward] [--runs N] [--seed N]
 
 KERNELS is lib/Kernels. Both get the same inputs. They round the same values at the
 same places, but sum in other orders, rescale at other times, and Blackwell's takes
@@ -51,16 +51,29 @@ def make_batch(rng):
     return options
 
 
-def run(kernels, architecture, options, folder):
-    """O, the log-sum-exp, and how far O may be off."""
-    paths = [os.path.join(folder, name) for name in ("o.npy", "lse.npy")]
-    command = ["jfa-sim", f"{kernels}/attention/{architecture}/fwd.mlir", *options,
-               f"--out=o={paths[0]}", f"--out=lse={paths[1]}"]
+def get_command(kernels, architecture, options, backward):
+    folder = f"{kernels}/attention"
+    if not backward:
+        return ["jfa-sim", f"{folder}/{architecture}/fwd.mlir", *options]
+    # For D 64 Hopper's blocks of queries are as long as Blackwell's.
+    tile = ["-D", "BLOCK_M=128"] if "HEAD_DIM=64" in options else []
+    return ["jfa-sim", f"{folder}/{architecture}/bwd.mlir", *options, *tile,
+            f"--pre={folder}/bwd_pre.mlir", f"--post={folder}/bwd_post.mlir"]
+
+
+def run(kernels, architecture, options, backward, folder):
+    """Of each result what it is, and how far it may be off."""
+    names = ("dq", "dk", "dv") if backward else ("o", "lse")
+    paths = {name: os.path.join(folder, f"{name}.npy") for name in names}
+    command = get_command(kernels, architecture, options, backward)
+    command += [f"--out={name}={path}" for name, path in paths.items()]
     done = subprocess.run(command, text=True, capture_output=True)
-    allowed = re.search(r"^o: error \S+, at most (\S+) allowed", done.stdout, re.M)
-    if done.returncode or not allowed:
+    allowed = dict(re.findall(r"^(\w+): error \S+, at most (\S+) allowed",
+                              done.stdout, re.M))
+    if done.returncode or set(allowed) != set(names):
         sys.exit(f"failed: {' '.join(command)}\n{done.stdout}{done.stderr}")
-    return *map(read_npy, paths), float(allowed[1])
+    return {name: (read_npy(path), float(allowed[name]))
+            for name, path in paths.items()}
 
 
 def differ(a, b):
@@ -77,6 +90,7 @@ def differ(a, b):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kernels")
+    parser.add_argument("--backward", action="store_true")
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
@@ -85,16 +99,16 @@ def main():
     for _ in range(arguments.runs):
         options = make_batch(rng)
         with tempfile.TemporaryDirectory() as folder:
-            results = [run(arguments.kernels, a, options, folder)
-                       for a in ARCHITECTURES]
-        (o, lse, allowed), (other_o, other_lse, _) = results
-        if len(o) != len(other_o) or len(lse) != len(other_lse):
-            sys.exit(f"expected results of one shape for {' '.join(options)}")
-        of_o, of_lse = differ(o, other_o), differ(lse, other_lse)
-        share = max(share, of_o / allowed if allowed else 0.0)
-        if of_o > allowed or of_lse > 1e-3:
-            wrong.append(f"{' '.join(options)}: o differs by {of_o:.2e} of "
-                         f"{allowed:.2e}, lse by {of_lse:.2e}")
+            one, other = [run(arguments.kernels, a, options, arguments.backward, folder)
+                          for a in ARCHITECTURES]
+        for name, (values, allowed) in one.items():
+            if len(values) != len(other[name][0]):
+                sys.exit(f"expected results of one shape for {' '.join(options)}")
+            difference = differ(values, other[name][0])
+            share = max(share, difference / allowed if allowed else 0.0)
+            if difference > allowed:
+                wrong.append(f"{' '.join(options)}: {name} differs by "
+                             f"{difference:.2e}, where {allowed:.2e} is allowed")
     print("\n".join(wrong))
     print(f"{arguments.runs} batches, {len(wrong)} wrong, at most {share:.2f} of "
           "what is allowed")

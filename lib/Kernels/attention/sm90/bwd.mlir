@@ -2,7 +2,7 @@
 // query.
 //
 // Computes, for every sequence b and query head h (docs/Attention.md), from
-// LSE log2(e) and delta = rowsum(dO * O), which bwd_pre.mlir has left,
+// LSE log2(e) and delta = rowsum(dO * O), which ../bwd_pre.mlir has left,
 //     P = exp(S - LSE)      dP = dO V^T          dS = P * (dP - delta)
 //     dV = P^T dO           dK = scale dS^T Q    dQ = scale dS K
 //
@@ -10,7 +10,7 @@
 // balanced: items item_starts[cta] to item_starts[cta + 1] of the work list. It
 // keeps K and V, streams the queries of every head of the group that see them, and
 // sums dK and dV in registers. Its share of dQ is added to dq_acc in global memory,
-// which bwd_post.mlir scales and rounds.
+// which ../bwd_post.mlir scales and rounds.
 //
 //   role      warps  does
 //   @load     1      starts every copy: Q with LSE, K, dO with delta, V, then Q and dO

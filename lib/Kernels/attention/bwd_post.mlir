@@ -1,4 +1,4 @@
-// The end of the attention backward for Hopper: dQ from its sum in fp32.
+// The end of the attention backward, for Hopper and Blackwell: dQ from its sum in fp32.
 //
 // dq = scale * dq_acc, rounded to 16 bits, for tiles of 128 query rows of one head,
 // in two or one pieces of 64 columns. Rows of no sequence are left alone.

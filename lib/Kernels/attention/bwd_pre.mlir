@@ -1,4 +1,4 @@
-// The beginning of the attention backward for Hopper.
+// The beginning of the attention backward, for Hopper and Blackwell.
 //
 // For tiles of 128 query rows of one head:
 //     delta = rowsum(dO * O)      lse_log2 = LSE log2(e)      dq_acc = 0

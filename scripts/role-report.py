@@ -103,13 +103,13 @@ def find_step(code, labels, role, reader):
         lambda i: i.role == role and i.name.startswith(WORK[role]))
 
 
-def make_rows(text, tasks, registers, reader):
+def make_rows(text, tasks, registers, reader, variant=""):
     code, labels = read_roles(text, tasks, reader)
     rows = []
     for name, warps, budget, _ in tasks:
         step = find_step(code, labels, name, reader)
         counts = collections.Counter(unit_of(i.name) for i in step)
-        rows.append({"role": f"@{name}", "warps": str(warps),
+        rows.append({"role": f"@{name}{variant}", "warps": str(warps),
                      "registers": str(registers.get(budget, budget)),
                      "instructions": str(len(step)),
                      **{unit: str(counts[unit]) for unit in (*UNITS, OTHER)}})
@@ -149,8 +149,12 @@ def make_report(options, source, reader):
     manifest, text = compile_kernel(options, source)
     with open(source, encoding="utf-8") as file:
         tasks = read_tasks(file.read())
-    report = reader.format_rows(
-        make_rows(text, tasks, manifest["parameters"], reader), COLUMNS)
+    rows = make_rows(text, tasks, manifest["parameters"], reader)
+    if "CTAS" in manifest["parameters"]:
+        # Of a block each CTA has half then: twice as many have room.
+        pair, pair_text = compile_kernel(options, source, "CTAS=2", "STAGES=6")
+        rows += make_rows(pair_text, tasks, pair["parameters"], reader, ", pairs")
+    report = reader.format_rows(rows, COLUMNS)
     if "EARLY_RELEASE" in manifest["parameters"]:
         late = compile_kernel(options, source, "EARLY_RELEASE=false")[1]
         rows = [make_held_row(text, tasks, "true", reader),

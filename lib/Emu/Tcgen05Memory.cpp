@@ -166,6 +166,14 @@ static bool freeTogether(Warp &warp, Cta &peer, uint32_t first) {
   return false;
 }
 
+/// A CTA of a pair does not free before the other one has done with its tensor
+/// memory (PTX ISA 9.7.16.7.1). This only looks: each frees its own.
+static void checkPeer(Warp &warp, Cta &peer, const TensorCells &cells) {
+  auto history = peer.tensor.history;
+  warp.machine.releaseTensor(warp, peer, cells);
+  peer.tensor.history = std::move(history);
+}
+
 static void runFree(Warp &warp, const Instruction &i, uint32_t lanes) {
   auto address = uint32_t(getUniform(warp, i[0], "address", lanes));
   auto columns = uint32_t(getUniform(warp, i[1], "number of columns", lanes));
@@ -179,14 +187,17 @@ static void runFree(Warp &warp, const Instruction &i, uint32_t lanes) {
                                    ", which have not been allocated together");
     return;
   }
+  TensorCells cells{0, address, kTensorLanes, columns};
   if (i.flags & kPair) {
     Cta *peer = findPeer(warp);
+    if (peer && !tensor.deallocation.isOpen) {
+      checkPeer(warp, *peer, cells);
+    }
     if (!peer || !freeTogether(warp, *peer, address)) {
       return;
     }
   }
-  warp.machine.releaseTensor(warp, warp.cta,
-                             {0, address, kTensorLanes, columns});
+  warp.machine.releaseTensor(warp, warp.cta, cells);
   tensor.released.join(warp.know());
   tensor.release(address, columns);
   warp.tick();

@@ -111,7 +111,7 @@ std::string Attention::checkProgram() {
                      : isBackwardMain(part)               ? "k"
                      : part == AttentionPart::BackwardPre ? "o"
                                                           : "dq";
-  const char *step = part == AttentionPart::Forward ? "k"
+  const char *step = part == AttentionPart::Forward ? "v"
                      : isBackwardMain(part)         ? "q"
                                                     : "";
   const Argument *tiles = findTensor(*program, tile);

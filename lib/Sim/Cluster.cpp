@@ -50,6 +50,10 @@ void Machine::reach(Task &task, int64_t number, Epoch epoch) {
   remote.add({barrier.rank, epoch, task.site, task.index});
 }
 
+void Machine::reachPeer(Task &task, Epoch epoch) {
+  remote.add({task.rank ^ 1, epoch, task.site, task.index});
+}
+
 void Machine::arriveAtCluster(Task &task) {
   if (task.hasToWait) {
     fail(Fault::ClusterBarrier, task.site,
@@ -96,15 +100,23 @@ void Machine::completeCluster() {
   }
 }
 
+/// Whether someone who keeps the CTA of `rank` from ending knows of `epoch`: a
+/// task of it, or, where the cluster meets at the end to free tensor memory, of
+/// any.
+bool Machine::isKnownAtEnd(Epoch epoch, uint32_t rank,
+                           Clock Knowledge::*clock) const {
+  bool meets = program.clusterSize > 1 && program.tensorColumns > 0;
+  return llvm::any_of(tasks, [&](const Task &task) {
+    return (meets || task.rank == rank) &&
+           (task.knowledge.*clock).covers(epoch);
+  });
+}
+
 /// A CTA must not end before what others do to it, so that one of its tasks has
 /// to know of that.
 void Machine::checkRemoteAtEnd() {
   for (const RemoteAccess &access : remote.get()) {
-    bool known = llvm::any_of(tasks, [&](const Task &task) {
-      return task.rank == access.rank &&
-             task.knowledge.preceded.covers(access.epoch);
-    });
-    if (!known) {
+    if (!isKnownAtEnd(access.epoch, access.rank, &Knowledge::preceded)) {
       fail(Fault::Ended, access.site,
            tasks[access.task].name + " reaches CTA " +
                std::to_string(getCta(access.rank)) +

@@ -89,10 +89,12 @@ static int64_t getRows(const Simulation &simulation, const char *name) {
   return argument && !argument->box.empty() ? argument->box[0] : 1;
 }
 
-/// The argument that steps are cut from. What comes before and after the
-/// backward takes a step for each tile.
+/// The argument that steps are cut from; of a block of keys a CTA of a pair may
+/// copy a part. What comes before and after the backward takes a step for each
+/// tile.
 static const char *getStepArgument(AttentionPart part) {
-  return part == AttentionPart::Backward       ? "q"
+  return part == AttentionPart::Forward        ? "v"
+         : part == AttentionPart::Backward     ? "q"
          : part == AttentionPart::BackwardPre  ? "o"
          : part == AttentionPart::BackwardPost ? "dq"
                                                : "k";

@@ -349,11 +349,7 @@ void Machine::finish(Task &task) {
 void Machine::checkEnd() {
   checkBarriersAtEnd();
   for (const AsyncRef &copy : copies) {
-    bool known = llvm::any_of(tasks, [&](const Task &task) {
-      return task.rank == copy->rank &&
-             task.knowledge.happened.covers(copy->epoch);
-    });
-    if (!known) {
+    if (!isKnownAtEnd(copy->epoch, copy->rank, &Knowledge::happened)) {
       report.add(Explain(*this).unwaited(*copy));
     }
   }

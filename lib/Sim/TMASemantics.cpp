@@ -200,9 +200,11 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
     mask = builder.getSlot(op.getMulticast());
     builder.noteDependence(op, op.getMulticast());
   }
-  BarrierElement element =
-      getBarrierElement(op, op.getBarrier(), op.getIndex(),
-                        mask ? Signals::Any : Signals::Own, builder);
+  BarrierElement element = getBarrierElement(
+      op, op.getBarrier(), op.getIndex(),
+      mask || op.isOfPair() ? Signals::Any : Signals::Own, builder);
+  // Of a pair, the barrier is that of the leader.
+  uint32_t followerBit = op.isOfPair() ? 1 : 0;
   int64_t bytes =
       getNumElements(operands->box) * getBytes(operands->geometry.kind);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
@@ -218,7 +220,8 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
       }
     };
     auto start = [&](uint32_t rank) {
-      int64_t number = machine.getRemoteBarrier(task, *barrier, rank);
+      int64_t number =
+          machine.getRemoteBarrier(task, *barrier, rank & ~followerBit);
       auto signal = [=](Machine &on, AsyncOp &self) {
         on.deliver(self, number, bytes);
       };

@@ -168,7 +168,13 @@ struct TensorProduct {
   std::optional<Geometry> sharedA;
   Geometry sharedB;
   TensorView sumsTile;
+  /// Of the whole product.
   tlx::AsyncDotOp::Extents extents;
+  /// That compute it, each with its part of the rows of A and columns of B.
+  int64_t ctas = 1;
+
+  int64_t getRows() const { return extents.m / ctas; }
+  int64_t getColumns() const { return extents.n / ctas; }
 };
 } // namespace
 
@@ -204,6 +210,7 @@ static FailureOr<TensorProduct> getProduct(tlx::AsyncDotOp op,
   product.sharedB = *b;
   product.sumsTile = *sums;
   product.extents = op.getExtents();
+  product.ctas = op.isOfPair() ? 2 : 1;
   return product;
 }
 
@@ -231,6 +238,83 @@ static TileRef readTensor(Machine &machine, AsyncOp &op,
                                      {TensorMemory::kLanes, view.columns}));
 }
 
+/// Copies a part of `rows` x `columns` between tiles; each begins at a row and
+/// a column of its tile.
+static void copyPart(const Tile &from, int64_t fromRow, int64_t fromColumn,
+                     Tile &to, int64_t toRow, int64_t toColumn, int64_t rows,
+                     int64_t columns) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const float *source =
+        from.reals.data() + (fromRow + row) * from.shape[1] + fromColumn;
+    std::copy(source, source + columns,
+              to.reals.data() + (toRow + row) * to.shape[1] + toColumn);
+  }
+}
+
+/// What a CTA has of a product whose B is in parts: part i is next to the ones
+/// before it or, where the rows take half of the lanes, in the lanes after
+/// theirs (PTX ISA 9.7.16.10.5, layouts A and B).
+static TileRef multiplyParts(const TensorProduct &p, const Tile &a,
+                             ArrayRef<TileRef> b, const Tile *sums) {
+  int64_t rows = p.getRows(), columns = p.getColumns();
+  bool isTransposed = p.sharedA && p.sharedA->transposed;
+  if (b.size() == 1) {
+    return multiply(a, isTransposed, *b[0], p.sharedB.transposed, sums, rows,
+                    p.extents.k, columns);
+  }
+  TileRef result(
+      new Tile(ElementKind::F32, {TensorMemory::kLanes, p.sumsTile.columns}));
+  for (auto [i, part] : llvm::enumerate(b)) {
+    bool isBeside = rows == TensorMemory::kLanes;
+    int64_t row = isBeside ? 0 : int64_t(i) * rows;
+    int64_t column = isBeside ? int64_t(i) * columns : 0;
+    TileRef c;
+    if (sums) {
+      c = TileRef(new Tile(ElementKind::F32, {rows, columns}));
+      copyPart(*sums, row, column, *c, 0, 0, rows, columns);
+    }
+    TileRef product = multiply(a, isTransposed, *part, p.sharedB.transposed,
+                               c.get(), rows, p.extents.k, columns);
+    copyPart(*product, 0, 0, *result, row, column, rows, columns);
+  }
+  return result;
+}
+
+/// Computes a product: every CTA's factors are read, then its sums written.
+static void compute(const TensorProduct &p, Machine &machine, AsyncOp &op,
+                    const sim::Value &left, const sim::Value &right,
+                    const TensorView &sums, bool adds) {
+  uint32_t first = op.rank;
+  SmallVector<TileRef, 2> a, b;
+  for (uint32_t i = 0; i < p.ctas; ++i) {
+    op.rank = first + i;
+    a.push_back(p.tensorA ? readTensor(machine, op, at(*p.tensorA, left))
+                          : readShared(machine, op, *p.sharedA, left));
+    b.push_back(readShared(machine, op, p.sharedB, right));
+  }
+  for (uint32_t i = 0; i < p.ctas; ++i) {
+    op.rank = first + i;
+    TileRef c = adds ? readTensor(machine, op, sums) : nullptr;
+    if (machine.access(op, sums, /*isWrite=*/true) &&
+        machine.computesValues()) {
+      machine.getTensor(op).store(sums, *multiplyParts(p, *a[i], b, c.get()));
+    }
+  }
+  op.rank = first;
+}
+
+/// A product of a pair is the leader's to start.
+static bool checkLeads(Machine &machine, Task &task) {
+  if (task.rank % 2 == 0) {
+    return true;
+  }
+  machine.fail(Fault::Illegal, task.site,
+               task.name + " starts a product of a pair, which only the leader "
+                           "does, the CTA of even rank in the cluster (PTX ISA "
+                           "9.7.16.5.1)");
+  return false;
+}
+
 LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
   FailureOr<TensorProduct> product = getProduct(op, builder);
   if (failed(product)) {
@@ -240,19 +324,16 @@ LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
     sim::Value left = task[p.a], right = task[p.b];
     TensorView sums = at(p.sumsTile, task[p.sums]);
     bool adds = p.accumulate && (task[*p.accumulate].integer & 1) != 0;
-    auto compute = [=](Machine &on, AsyncOp &self) {
-      TileRef a = p.tensorA ? readTensor(on, self, at(*p.tensorA, left))
-                            : readShared(on, self, *p.sharedA, left);
-      TileRef b = readShared(on, self, p.sharedB, right);
-      TileRef c = adds ? readTensor(on, self, sums) : nullptr;
-      if (on.access(self, sums, /*isWrite=*/true) && on.computesValues()) {
-        on.getTensor(self).store(
-            sums, *multiply(*a, p.sharedA && p.sharedA->transposed, *b,
-                            p.sharedB.transposed, c.get(), p.extents.m,
-                            p.extents.k, p.extents.n));
-      }
+    if (p.ctas > 1 && !checkLeads(machine, task)) {
+      return;
+    }
+    auto stage = [=](Machine &on, AsyncOp &self) {
+      compute(p, on, self, left, right, sums, adds);
     };
-    task.tensorDot = machine.issue(task, Queue::TensorDots, {compute});
+    task.tensorDot = machine.issue(task, Queue::TensorDots, {stage});
+    if (p.ctas > 1) {
+      machine.reachPeer(task, task.tensorDot->epoch);
+    }
   });
   return success();
 }
@@ -263,17 +344,34 @@ LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
 
 static LogicalResult buildCommit(tlx::Tcgen05CommitOp op,
                                  ProgramBuilder &builder) {
-  BarrierElement element = getBarrierElement(op, op.getBarrier(), op.getIndex(),
-                                             Signals::Own, builder);
+  std::optional<Slot> mask;
+  if (op.getMulticast()) {
+    mask = builder.getSlot(op.getMulticast());
+    builder.noteDependence(op, op.getMulticast());
+  }
+  BarrierElement element =
+      getBarrierElement(op, op.getBarrier(), op.getIndex(),
+                        mask ? Signals::Any : Signals::Own, builder);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     std::optional<int64_t> barrier = element.get(machine, task);
     if (!barrier) {
       return;
     }
-    auto arrive = [number = *barrier](Machine &on, AsyncOp &self) {
-      on.commit(self, number);
+    auto start = [&](uint32_t rank) {
+      int64_t number = machine.getRemoteBarrier(task, *barrier, rank);
+      auto arrive = [=](Machine &on, AsyncOp &self) {
+        on.commit(self, number);
+      };
+      AsyncRef commit = machine.issue(task, Queue::TensorDots, {arrive});
+      commit->barrier = number;
+      machine.reach(task, number, commit->epoch);
     };
-    machine.issue(task, Queue::TensorDots, {arrive})->barrier = *barrier;
+    if (!mask) {
+      return start(task.rank);
+    }
+    for (uint32_t rank : machine.getRanks(task, task[*mask].integer)) {
+      start(rank);
+    }
   });
   return success();
 }

@@ -153,7 +153,10 @@ OPERATORS = {
                                      r"^ *tlx\.cluster_wait"),
     "tell one CTA only": replace(r"(remote_barrier_arrive .*) mask\(%all\)",
                                  r"\1 mask(%c1)"),
+    "tell another CTA": replace(r"(remote_barrier_arrive .*) mask\(%c1\)",
+                                r"\1 mask(%c2)"),
     "copy to one CTA only": replace(r"multicast\(%all\)", "multicast(%c1)"),
+    "leave out the other CTA": replace(r" cta_group\(CTAS\)", ""),
 }
 
 

@@ -87,6 +87,8 @@ PROBLEMS = {
     },
     "/attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_FORWARD}",
+        "D64, pairs": "-D HEAD_DIM=64 -D CTAS=2 -D STAGES=4 "
+                      f"{_FORWARD_128} --grid=2",
     },
     "/attention/sm100/bwd.mlir": {
         "D64": f"-D HEAD_DIM=64 -D Q_STAGES=4 -D DO_STAGES=3 {_BACKWARD}",

@@ -45,7 +45,8 @@ struct AsyncOp : llvm::RefCountedBase<AsyncOp> {
   bool isReady() const { return !previous || previous->done > done; }
 
   uint32_t task = 0;
-  /// Of the CTA whose shared memory it touches.
+  /// Of the CTA whose memory it touches; products of pairs touch that of both
+  /// in turn.
   uint32_t rank = 0;
   Site site = 0;
   /// When it touches shared memory.
@@ -210,6 +211,8 @@ public:
   /// Notes that `epoch` is done to `barrier`'s CTA, and checks that it is
   /// ready.
   void reach(Task &task, int64_t barrier, Epoch epoch);
+  /// Notes that `epoch` is done to the memory of the other CTA of a pair.
+  void reachPeer(Task &task, Epoch epoch);
   void arriveAtCluster(Task &task);
   void waitForCluster(Task &task);
   void waitForSemaphore(Task &task, int64_t array, int64_t index,
@@ -274,6 +277,7 @@ private:
   void completed(MBarrier &barrier, Site site);
   void completeCluster();
   Semaphore *getSemaphore(Task &task, int64_t array, int64_t index);
+  bool isKnownAtEnd(Epoch epoch, uint32_t rank, Clock Knowledge::*clock) const;
   void checkEnd();
   void checkBarriersAtEnd();
   void checkProductsAtEnd();

@@ -251,8 +251,22 @@ static LogicalResult checkVote(VoteAnyOp vote) {
   return success();
 }
 
+/// Checks that no task meets the cluster where all threads do so at the end, to
+/// free tensor memory: threads whose task is over would keep the cluster's
+/// barrier from completing.
+static LogicalResult checkClusterBarrier(Operation *op) {
+  if (!isa<ClusterArriveOp, ClusterWaitOp>(op) || !getEnclosingTask(op) ||
+      !op->getParentOfType<KernelOp>()->hasAttr(kTensorColumnsAttr)) {
+    return success();
+  }
+  return op->emitOpError("expected no task of a kernel with tensor memory to "
+                         "meet the cluster, since all threads do so at the end "
+                         "to free that");
+}
+
 static LogicalResult checkOp(Operation *op, int64_t firstReserved) {
-  if (failed(checkInTask(op)) || failed(checkAllocated(op))) {
+  if (failed(checkInTask(op)) || failed(checkAllocated(op)) ||
+      failed(checkClusterBarrier(op))) {
     return failure();
   }
   if (auto dot = dyn_cast<AsyncDotOp>(op)) {

@@ -16,6 +16,10 @@ using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
+/// What makes the address of a barrier in shared memory that of the leader of a
+/// pair: bit 24, the lowest of a rank, cleared.
+static constexpr int32_t kLeaderMask = ~(1 << 24);
+
 /// The coordinate along one hardware dimension.
 static Value hardwareCoordinate(LoweringBuilder &b, const TensorMapDim &dim,
                                 ValueRange coordinates, Value start,
@@ -66,6 +70,12 @@ struct LoadLowering : public TaskLoweringPattern<AsyncDescriptorLoadOp> {
       return failure();
     }
     Value barrier = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
+    NVVM::CTAGroupKindAttr group;
+    if (op.isOfPair()) {
+      barrier = b.create<arith::AndIOp>(barrier, b.i32(kLeaderMask));
+      group = NVVM::CTAGroupKindAttr::get(op.getContext(),
+                                          NVVM::CTAGroupKind::CTA_2);
+    }
     Value mask = adaptor.getMulticast();
     if (mask) {
       mask = b.create<arith::TruncIOp>(b.builder.getI16Type(), mask);
@@ -80,7 +90,7 @@ struct LoadLowering : public TaskLoweringPattern<AsyncDescriptorLoadOp> {
           destination, adaptor.getMap(), *coordinates, b.sharedPointer(barrier),
           /*im2colOffsets=*/ValueRange(), mask,
           buildCachePolicy(b, op.getCache()), NVVM::TMALoadMode::TILE,
-          /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
+          /*isCTAOnly=*/false, group, /*predicate=*/Value());
     });
     return SmallVector<Value>();
   }

@@ -42,11 +42,24 @@ static Value tensorPointer(LoweringBuilder &b, Value address) {
   return b.create<LLVM::IntToPtrOp>(pointer, address);
 }
 
-/// A barrier of all threads that also orders accesses to tensor memory.
-static void buildTensorBarrier(LoweringBuilder &b) {
+/// A barrier of all threads, of the CTA or of its cluster, that also orders
+/// accesses to tensor memory.
+static void buildTensorBarrier(LoweringBuilder &b, bool isOfCluster) {
   b.create<NVVM::Tcgen05FenceOp>(NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
-  b.create<NVVM::Barrier0Op>();
+  if (isOfCluster) {
+    b.create<NVVM::ClusterArriveOp>(b.builder.getUnitAttr());
+    b.create<NVVM::ClusterWaitOp>(b.builder.getUnitAttr());
+  } else {
+    b.create<NVVM::Barrier0Op>();
+  }
   b.create<NVVM::Tcgen05FenceOp>(NVVM::Tcgen05FenceKind::AFTER_THREAD_SYNC);
+}
+
+/// The CTAs that the tcgen05 instructions of a kernel are of, which must be the
+/// same in all of them.
+static NVVM::CTAGroupKind getCtaGroup(Operation *kernel) {
+  return kernel->hasAttr(kTensorPairAttr) ? NVVM::CTAGroupKind::CTA_2
+                                          : NVVM::CTAGroupKind::CTA_1;
 }
 
 /// The address that the allocation has left in shared memory.
@@ -63,12 +76,13 @@ void tlx::prepareTensorMemory(KernelOp kernel) {
   LoweringBuilder b(builder, kernel.getLoc());
   b.guarded(b.equals(b.uniformWarp(), 0), [&] {
     Value slot = b.sharedAddress(getInteger(kernel, kTensorAddressAttr));
+    // Of a pair, the same warp of both CTAs: they get the same columns.
     b.create<NVVM::Tcgen05AllocOp>(
         b.sharedPointer(slot), b.i32(getInteger(kernel, kTensorColumnsAttr)),
-        NVVM::CTAGroupKind::CTA_1);
-    b.create<NVVM::Tcgen05RelinquishAllocPermitOp>(NVVM::CTAGroupKind::CTA_1);
+        getCtaGroup(kernel));
+    b.create<NVVM::Tcgen05RelinquishAllocPermitOp>(getCtaGroup(kernel));
   });
-  buildTensorBarrier(b);
+  buildTensorBarrier(b, /*isOfCluster=*/false);
   Value base = loadTensorAddress(b, kernel);
   auto allocs = llvm::to_vector(kernel.getBody().getOps<LocalAllocOp>());
   for (LocalAllocOp alloc : allocs) {
@@ -95,12 +109,15 @@ void tlx::buildTensorMemoryEnd(LoweringBuilder &b, Operation *kernel) {
   if (!kernel->hasAttr(kTensorColumnsAttr)) {
     return;
   }
-  buildTensorBarrier(b);
+  // No CTA frees what products of its peer use, or ends while another one of
+  // the cluster reaches it (PTX ISA 9.7.16.7.1).
+  buildTensorBarrier(
+      b, kernel->hasAttr(NVVM::NVVMDialect::getClusterDimAttrName()));
   b.guarded(b.equals(b.uniformWarp(), 0), [&] {
     Value address = tensorPointer(b, loadTensorAddress(b, kernel));
     b.create<NVVM::Tcgen05DeallocOp>(
         address, b.i32(getInteger(kernel, kTensorColumnsAttr)),
-        NVVM::CTAGroupKind::CTA_1);
+        getCtaGroup(kernel));
   });
 }
 
@@ -286,7 +303,8 @@ private:
               : tensorPointer(b,
                               b.addConstant(left, k / kDepth * kDepthColumns));
       b.create<NVVM::Tcgen05MMAOp>(
-          NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
+          NVVM::Tcgen05MMAKind::F16,
+          op.isOfPair() ? NVVM::CTAGroupKind::CTA_2 : NVVM::CTAGroupKind::CTA_1,
           NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, target,
           factor, advanceDescriptor(b, right, rhs.getOffset(0, k)), descriptor,
           accumulate, /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
@@ -305,10 +323,14 @@ struct Tcgen05CommitLowering : public TaskLoweringPattern<Tcgen05CommitOp> {
   Replacement lower(Tcgen05CommitOp op, Adaptor adaptor, LoweringBuilder &b,
                     const TaskThreads &task) const override {
     Value address = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
+    Value mask = adaptor.getMulticast();
+    if (mask) {
+      mask = b.create<arith::TruncIOp>(b.builder.getI16Type(), mask);
+    }
     b.elected(task, [&] {
-      b.create<NVVM::Tcgen05CommitOp>(b.sharedPointer(address),
-                                      /*multicastMask=*/Value(),
-                                      NVVM::CTAGroupKind::CTA_1);
+      b.create<NVVM::Tcgen05CommitOp>(
+          b.sharedPointer(address), mask,
+          getCtaGroup(op->getParentOfType<KernelOp>()));
     });
     return SmallVector<Value>();
   }

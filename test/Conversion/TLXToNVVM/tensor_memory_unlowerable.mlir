@@ -77,3 +77,17 @@ tlx.kernel @vote_counts(%p: !tlx.ptr<i32>) {
     }
   }
 }
+
+// -----
+
+// All threads meet the cluster at the end.
+tlx.kernel @meets() cluster(2) attributes {tlx.tensor_memory_columns = 32 : i64, tlx.tensor_memory_address = 0 : i64} {
+  %s = tlx.local_alloc at 0 : !tlx.memdesc<[128, 32], f32, tensor>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      // expected-error@+1 {{expected no task of a kernel with tensor memory to meet the cluster, since all threads do so at the end to free that}}
+      tlx.cluster_arrive
+      tlx.cluster_wait
+    }
+  }
+}

@@ -10,10 +10,12 @@
 // CHECK:         %[[ZERO:.+]] = arith.constant 0 : i32
 // CHECK:         tlx.async_descriptor_load %x[%[[ZERO]], %[[ZERO]]], %{{.+}} signal %{{.+}} : !tlx
 // CHECK-NEXT:    tlx.barrier_arrive %{{.+}} : !tlx.mbarrier<[1]>
+// CHECK-NEXT:    tlx.tcgen05_commit %{{.+}} : !tlx.mbarrier<[1]>
 // Whom a mask names that is not known, nobody knows. A barrier of the cluster
 // still is one of the CTA's threads.
 // CHECK-NEXT:    tlx.remote_barrier_arrive %{{.+}} mask(%mask)
 // CHECK-NEXT:    tlx.async_descriptor_load {{.*}} multicast(%mask)
+// CHECK-NEXT:    tlx.tcgen05_commit %{{.+}} multicast(%mask)
 // CHECK-NEXT:    tlx.cluster_arrive
 // CHECK-NEXT:    tlx.cluster_wait
 tlx.kernel @alone(%x: !map, %mask: i32) cluster(1) {
@@ -26,9 +28,11 @@ tlx.kernel @alone(%x: !map, %mask: i32) cluster(1) {
       tlx.async_descriptor_load %x[%rank, %rank], %tile signal %bar multicast(%own)
           : !map, !tile, !bar
       tlx.remote_barrier_arrive %bar mask(%own) : !bar
+      tlx.tcgen05_commit %bar multicast(%own) : !bar
       tlx.remote_barrier_arrive %bar mask(%mask) : !bar
       tlx.async_descriptor_load %x[%rank, %rank], %tile signal %bar multicast(%mask)
           : !map, !tile, !bar
+      tlx.tcgen05_commit %bar multicast(%mask) : !bar
       tlx.cluster_arrive
       tlx.cluster_wait
     }
@@ -39,6 +43,7 @@ tlx.kernel @alone(%x: !map, %mask: i32) cluster(1) {
 // CHECK-LABEL: tlx.kernel @pair(
 // CHECK:         tlx.cluster_rank
 // CHECK:         tlx.async_descriptor_load {{.*}} multicast(
+// CHECK:         tlx.tcgen05_commit {{.*}} multicast(
 // CHECK:         tlx.remote_barrier_arrive
 tlx.kernel @pair(%x: !map) cluster(2) {
   %rank = tlx.cluster_rank : i32
@@ -49,6 +54,7 @@ tlx.kernel @pair(%x: !map) cluster(2) {
     tlx.async_task @t warps(1) {
       tlx.async_descriptor_load %x[%rank, %rank], %tile signal %bar multicast(%own)
           : !map, !tile, !bar
+      tlx.tcgen05_commit %bar multicast(%own) : !bar
       tlx.remote_barrier_arrive %bar mask(%own) : !bar
     }
   }

@@ -65,6 +65,14 @@ LogicalResult BarrierExpectBytesOp::verify() {
   if (getBuffers().empty() == !getBytesAttr()) {
     return emitOpError("expected either buffers or 'bytes'");
   }
+  if (getCtaGroupAttr() && getBytesAttr()) {
+    return emitOpError(
+        "expected 'cta_group' only with buffers, which both CTAs "
+        "of a pair have");
+  }
+  if (failed(verifyCtaGroup(*this, getCtaGroupAttr()))) {
+    return failure();
+  }
   FailureOr<int64_t> bytes = getExpectedBytes();
   if (succeeded(bytes) && (*bytes < 1 || *bytes > kMaxCount)) {
     return emitOpError("expected from 1 to ")
@@ -81,6 +89,11 @@ FailureOr<int64_t> BarrierExpectBytesOp::getExpectedBytes() {
     }
     return *value;
   }
+  ExprAttr group = getCtaGroupAttr();
+  std::optional<int64_t> ctas = group ? group.getConstant() : 1;
+  if (!ctas) {
+    return failure();
+  }
   int64_t sum = 0;
   for (Value buffer : getBuffers()) {
     FailureOr<int64_t> bytes =
@@ -91,6 +104,9 @@ FailureOr<int64_t> BarrierExpectBytesOp::getExpectedBytes() {
     if (llvm::AddOverflow(sum, *bytes, sum)) {
       return std::numeric_limits<int64_t>::max();
     }
+  }
+  if (llvm::MulOverflow(sum, *ctas, sum)) {
+    return std::numeric_limits<int64_t>::max();
   }
   return sum;
 }

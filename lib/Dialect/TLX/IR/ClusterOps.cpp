@@ -59,6 +59,33 @@ LogicalResult tlx::verifyMask(Operation *op, Value mask) {
   return success();
 }
 
+LogicalResult tlx::verifyCtaGroup(Operation *op, ExprAttr group) {
+  std::optional<int64_t> ctas = group ? group.getConstant() : 1;
+  if (ctas == std::optional<int64_t>(1)) {
+    return success();
+  }
+  if (ctas && *ctas != 2) {
+    return op->emitOpError("expected 'cta_group' to be 1 or 2 (PTX ISA "
+                           "9.7.16.5), but got ")
+           << *ctas;
+  }
+  if (failed(verifyInCluster(op))) {
+    return failure();
+  }
+  auto kernel = op->getParentOfType<KernelOp>();
+  std::optional<int64_t> size = kernel ? kernel.getClusterSize() : std::nullopt;
+  if (!ctas || !size || *size % 2 == 0) {
+    return success();
+  }
+  InFlightDiagnostic diag =
+      op->emitOpError("expected a cluster of 2, 4 or 8 CTAs, since two whose "
+                      "ranks differ in the lowest bit make a pair (PTX ISA "
+                      "9.7.16.5.1), but got ")
+      << *size;
+  diag.attachNote(kernel.getLoc()) << "the cluster's size is given here";
+  return diag;
+}
+
 bool tlx::isAloneInCluster(Operation *op) {
   auto kernel = op->getParentOfType<KernelOp>();
   return kernel && kernel.getClusterAttr() &&

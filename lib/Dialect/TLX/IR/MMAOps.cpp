@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpAssembly.h"
+#include "OpVerification.h"
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
 #include "jfa/Dialect/TLX/IR/TensorMemory.h"
 
@@ -152,6 +153,10 @@ static LogicalResult verifyForm(AsyncDotOp op) {
       return op.emitOpError("expected 'accumulate' only with sums in tensor "
                             "memory; in registers, C is what is added to");
     }
+    if (op.getCtaGroupAttr()) {
+      return op.emitOpError("expected 'cta_group' only with sums in tensor "
+                            "memory (PTX ISA 9.7.16.10)");
+    }
     for (Value factor : {op.getA(), Value(op.getB())}) {
       if (isInTensorMemory(factor.getType())) {
         return op.emitOpError("expected a factor in tensor memory only with "
@@ -244,8 +249,75 @@ static LogicalResult verifyExtents(AsyncDotOp op, ExprAttr m, ExprAttr n,
       succeeded(verifyExtent(op, k, "K", is8Bit ? 32 : 16, 1 << 16, section)));
 }
 
+/// Rows of A that a CTA of a pair has, of 256 and of 128.
+static constexpr int64_t kPairRows = 128, kFewPairRows = 64;
+
+/// Checks the extents of a product of a pair, as far as they are known. Each
+/// CTA has half of A's rows and half of B's columns.
+static LogicalResult verifyPair(AsyncDotOp op, const Matrix &a, const Matrix &b,
+                                const Matrix &d) {
+  std::optional<int64_t> rows = a.dims[0].getConstant();
+  std::optional<int64_t> half = b.dims[1].getConstant();
+  std::optional<int64_t> lanes = d.dims[0].getConstant();
+  std::optional<int64_t> columns = d.dims[1].getConstant();
+  constexpr StringLiteral section = "9.7.16.10.1";
+  if (rows && *rows != kPairRows && *rows != kFewPairRows) {
+    return op.emitOpError("expected A to have 128 rows, half of a pair's 256, "
+                          "or 64, half of 128 (PTX ISA ")
+           << section << "), but got " << *rows;
+  }
+  if (half && (*half < 8 || *half > 128 || *half % 8 != 0)) {
+    return op.emitOpError(
+               "expected B to have a multiple of 8 columns from 8 to "
+               "128, half of a pair's (PTX ISA ")
+           << section << "), but got " << *half;
+  }
+  bool isDepth = a.dims[1] == b.dims[0];
+  bool isWide = rows == std::optional<int64_t>(kPairRows);
+  bool fits = !rows || !half || !columns || !lanes ||
+              (*lanes == kTensorLanes && *columns == (isWide ? 2 : 1) * *half);
+  if (isDepth && fits) {
+    return verifyExtent(op, a.dims[1], "K", 16, 1 << 16, section);
+  }
+  InFlightDiagnostic diag = op.emitOpError(
+      "expected each CTA of a pair to have [128, K], [K, N / 2] and [128, N], "
+      "or "
+      "[64, K], [K, N / 2] and [128, N / 2] (PTX ISA 9.7.16.10.5)");
+  diag.attachNote() << "A is " << op.getA().getType();
+  diag.attachNote() << "B is " << op.getB().getType();
+  diag.attachNote() << "the result is " << getSumsType(op);
+  return diag;
+}
+
+/// Whether it is known that one CTA computes the product.
+static bool isOfOneCta(AsyncDotOp op) {
+  ExprAttr group = op.getCtaGroupAttr();
+  return !group || group.getConstant() == std::optional<int64_t>(1);
+}
+
+static LogicalResult verifyShapes(AsyncDotOp op, const Matrix &a,
+                                  const Matrix &b, const Matrix &d) {
+  if (op.isOfPair()) {
+    return verifyPair(op, a, b, d);
+  }
+  if (!isOfOneCta(op)) {
+    return success();
+  }
+  if (a.dims[1] != b.dims[0] || a.dims[0] != d.dims[0] ||
+      b.dims[1] != d.dims[1]) {
+    InFlightDiagnostic diag =
+        op.emitOpError("expected shapes [M, K], [K, N] and [M, N]");
+    diag.attachNote() << "A is " << op.getA().getType();
+    diag.attachNote() << "B is " << op.getB().getType();
+    diag.attachNote() << "the result is " << getSumsType(op);
+    return diag;
+  }
+  return success();
+}
+
 LogicalResult AsyncDotOp::verify() {
-  if (failed(verifyForm(*this))) {
+  if (failed(verifyForm(*this)) ||
+      failed(verifyCtaGroup(*this, getCtaGroupAttr()))) {
     return failure();
   }
   Matrix a = matrixOf(getA().getType()), b = matrixOf(getB().getType());
@@ -253,19 +325,12 @@ LogicalResult AsyncDotOp::verify() {
   if (a.dims.size() != 2 || b.dims.size() != 2 || d.dims.size() != 2) {
     return emitOpError("expected matrices of 2 dimensions");
   }
-  if (a.dims[1] != b.dims[0] || a.dims[0] != d.dims[0] ||
-      b.dims[1] != d.dims[1]) {
-    InFlightDiagnostic diag =
-        emitOpError("expected shapes [M, K], [K, N] and [M, N]");
-    diag.attachNote() << "A is " << getA().getType();
-    diag.attachNote() << "B is " << getB().getType();
-    diag.attachNote() << "the result is " << getSumsType(*this);
-    return diag;
-  }
-  if (failed(verifyElements(*this, a.element, b.element)) ||
+  if (failed(verifyShapes(*this, a, b, d)) ||
+      failed(verifyElements(*this, a.element, b.element)) ||
       failed(verify8BitFactors(*this, a.element, b.element)) ||
-      failed(verifyExtents(*this, d.dims[0], d.dims[1], a.dims[1],
-                           is8Bit(a.element) || is8Bit(b.element)))) {
+      (isOfOneCta(*this) &&
+       failed(verifyExtents(*this, d.dims[0], d.dims[1], a.dims[1],
+                            is8Bit(a.element) || is8Bit(b.element))))) {
     return failure();
   }
   if (!d.element || !d.element.isF32()) {
@@ -284,8 +349,9 @@ LogicalResult AsyncDotOp::verify() {
 }
 
 AsyncDotOp::Extents AsyncDotOp::getExtents() {
-  Matrix d = matrixOf(getSumsType(*this)), b = matrixOf(getB().getType());
-  return {*d.dims[0].getConstant(), *d.dims[1].getConstant(),
+  Matrix a = matrixOf(getA().getType()), b = matrixOf(getB().getType());
+  int64_t ctas = isOfPair() ? 2 : 1;
+  return {*a.dims[0].getConstant() * ctas, *b.dims[1].getConstant() * ctas,
           *b.dims[0].getConstant()};
 }
 
@@ -299,6 +365,9 @@ AsyncCompletion AsyncDotOp::getCompletion() {
 }
 
 std::optional<TargetFeature> AsyncDotOp::getRequiredFeature() {
+  if (isOfPair()) {
+    return TargetFeature::CtaPair;
+  }
   return isInTensorMemory() ? TargetFeature::TensorMemory
                             : TargetFeature::Wgmma;
 }

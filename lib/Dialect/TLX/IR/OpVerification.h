@@ -22,6 +22,10 @@ LogicalResult verifyInCluster(Operation *op);
 /// Checks also that `mask`, as far as it is known, names CTAs of the cluster.
 LogicalResult verifyMask(Operation *op, Value mask);
 
+/// Checks that `group`, which may be null, is one CTA, or two of a cluster of
+/// pairs, as far as it is known.
+LogicalResult verifyCtaGroup(Operation *op, ExprAttr group);
+
 /// Whether the kernel that `op` is in has clusters of one CTA.
 bool isAloneInCluster(Operation *op);
 

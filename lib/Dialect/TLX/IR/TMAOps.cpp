@@ -90,12 +90,23 @@ LogicalResult AsyncDescriptorLoadOp::verify() {
     return emitOpError("expected the barrier to have an index, since ")
            << getBarrier().getType() << " may be more than one barrier";
   }
+  if (failed(verifyCtaGroup(*this, getCtaGroupAttr()))) {
+    return failure();
+  }
+  if (isOfPair() && getMulticast()) {
+    return emitOpError("expected either 'multicast' or the 'cta_group' of a "
+                       "pair, each CTA of which copies its own part");
+  }
   return success(
       succeeded(verifyCoordinates(*this, getMap().getType(), getCoordinates(),
                                   getSegmentStart(), getSegmentLength())) &&
       succeeded(
           verifyBox(*this, getMap().getType(), getDestination().getType())) &&
       (!getMulticast() || succeeded(verifyMask(*this, getMulticast()))));
+}
+
+std::optional<TargetFeature> AsyncDescriptorLoadOp::getRequiredFeature() {
+  return isOfPair() ? std::optional(TargetFeature::CtaPair) : std::nullopt;
 }
 
 LogicalResult AsyncDescriptorLoadOp::canonicalize(AsyncDescriptorLoadOp op,

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "jfa/Dialect/TLX/IR/TLX.h"
+#include "OpVerification.h"
 
-#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace mlir::jfa;
@@ -19,7 +19,19 @@ using namespace mlir::jfa::tlx;
 //===----------------------------------------------------------------------===//
 
 LogicalResult Tcgen05CommitOp::verify() {
-  return verifyBarrierIndex(*this, getBarrier().getType(), getIndex());
+  return success(
+      succeeded(
+          verifyBarrierIndex(*this, getBarrier().getType(), getIndex())) &&
+      (!getMulticast() || succeeded(verifyMask(*this, getMulticast()))));
+}
+
+LogicalResult Tcgen05CommitOp::canonicalize(Tcgen05CommitOp op,
+                                            PatternRewriter &rewriter) {
+  if (!op.getMulticast() || !isOnlyOwnCta(op, op.getMulticast())) {
+    return failure();
+  }
+  rewriter.modifyOpInPlace(op, [&] { op.getMulticastMutable().clear(); });
+  return success();
 }
 
 void Tcgen05CommitOp::getBarrierUses(SmallVectorImpl<BarrierUse> &uses) {

@@ -59,7 +59,37 @@ static LogicalResult verifyFits(KernelOp kernel, ArrayRef<Columns> all,
   return diag;
 }
 
+/// Notes whether pairs of CTAs allocate together. Instructions of one CTA and
+/// of two do not mix in a kernel (PTX ISA 9.7.16.5).
+static LogicalResult markPair(KernelOp kernel) {
+  AsyncDotOp first;
+  WalkResult walk = kernel.walk([&](AsyncDotOp dot) -> WalkResult {
+    if (!dot.isInTensorMemory()) {
+      return success();
+    }
+    if (!first || dot.isOfPair() == first.isOfPair()) {
+      first = first ? first : dot;
+      return success();
+    }
+    InFlightDiagnostic diag =
+        dot.emitOpError("expected all products of a kernel in tensor memory to "
+                        "be of one CTA or all of two (PTX ISA 9.7.16.5), but "
+                        "this one is of ")
+        << (dot.isOfPair() ? "two" : "one");
+    diag.attachNote(first.getLoc())
+        << "and this one of " << (first.isOfPair() ? "two" : "one");
+    return diag;
+  });
+  if (first && first.isOfPair()) {
+    kernel->setAttr(kTensorPairAttr, UnitAttr::get(kernel.getContext()));
+  }
+  return failure(walk.wasInterrupted());
+}
+
 FailureOr<int64_t> tlx::allocateTensorMemory(KernelOp kernel) {
+  if (failed(markPair(kernel))) {
+    return failure();
+  }
   llvm::MapVector<Operation *, Columns> groups;
   WalkResult walk = kernel.walk([&](LocalAllocOp alloc) -> WalkResult {
     MemDescType type = alloc.getBuffer().getType();

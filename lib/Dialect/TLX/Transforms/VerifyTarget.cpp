@@ -39,6 +39,8 @@ static const FeatureInfo kFeatures[] = {
      "a third operand in tensor memory and 'tlx.tcgen05_commit'"},
     {TargetFeature::TensorMemory, "tensor memory", kBlackwell,
      "products with sums in registers and 'tlx.async_dot_wait'"},
+    {TargetFeature::CtaPair, "pairs of CTAs ('cta_group(2)')", kBlackwell,
+     "products of one CTA, and copies with 'multicast'"},
 };
 
 static const FeatureInfo &getInfo(TargetFeature feature) {

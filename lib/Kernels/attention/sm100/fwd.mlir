@@ -11,6 +11,11 @@
 // products run. The sequence of a tile bounds every copy (ragged tensor maps), so
 // rows past its end are zero on the way in and dropped on the way out.
 //
+// With CTAS=2 a pair of CTAs takes tiles of 512 rows together. Each has 256 of them
+// to itself; the products of a half tile are one of 256 rows for both, started by the
+// CTA of rank 0, the leader, so that of each block each CTA has half of the keys, and
+// half of the columns of the values, in shared memory.
+//
 //   role         warps   does
 //   @softmax     4 x 2   each replica owns a half tile: S to P, a row in each thread
 //   @correction  4       rescales O where a maximum has grown; takes O out at the end
@@ -28,22 +33,25 @@
 //   kv_full        1      @load (bytes)         @multiply     a block of keys or values is there
 //   kv_empty       1      @multiply (commit)    @load         its products are done
 //   s_full         1      @multiply (commit)    @softmax      a block's S is there, and all of O before it
-//   p_half         1      @softmax              @multiply     P of the first half of its keys is there
-//   p_full         1      @softmax              @multiply     all of its P is there
+//   p_half         CTAS   @softmax              @multiply     P of the first half of its keys is there
+//   p_full         CTAS   @softmax              @multiply     all of its P is there
 //   scale_full     1      @softmax              @correction   the scale of O for a block but the first is there
 //   inverse_full   1      @softmax              @correction   a tile's 1 / l is there
 //   inverse_empty  1      @correction           @softmax      1 / l has been read
-//   o_ready        1      @correction           @multiply     O is rescaled for a block; at last taken out
+//   o_ready        CTAS   @correction           @multiply     O is rescaled for a block; at last taken out
 //   o_full         1      @multiply (commit)    @correction   a tile's last product is done
 //   out_full       1      @correction           @store        a half tile of O is in shared memory
 //   out_empty      1      @store                @correction   it has been copied out
+//
+//   What @multiply waits for is at the leader, for both CTAs: copies deliver their
+//   bytes there, and P and O are told there. What it commits is told to both.
 //
 //   tensor memory, D 128: S 2 x 128 columns, O 2 x 128 columns; P is the second half
 //     of its S. D 64: S 2 x 128, P 2 x 64, O 2 x 64. The scale of O is the first
 //     column of S, whose scores are in registers by then. S[j] may overwrite the
 //     scale and P[j-1] since its product is started after that of P[j-1], which
 //     waits for both.
-//   shared memory, D 128, 3 stages: Q 64 K, keys and values 96 K, O 64 K
+//   shared memory, D 128, 3 stages, of pairs 6: Q 64 K, keys and values 96 K, O 64 K
 //   registers: @softmax 2 x 192, @correction 72, others 56: 512 for 4 warps each
 //
 // Blocks of keys are taken in ascending order: a row that sees any key sees the
@@ -53,14 +61,17 @@
 
 !q_tensor = !tlx.tensormap<[BLOCK_M, 1, HEAD_DIM], ELEMENT, ragged>
 !o_tensor = !tlx.tensormap<[128, 1, HEAD_DIM], ELEMENT, ragged>
-!kv_tensor = !tlx.tensormap<[BLOCK_N, 1, HEAD_DIM], ELEMENT, ragged>
+!k_tensor = !tlx.tensormap<[BLOCK_N floordiv CTAS, 1, HEAD_DIM], ELEMENT, ragged>
+!v_tensor = !tlx.tensormap<[BLOCK_N, 1, HEAD_DIM floordiv CTAS], ELEMENT, ragged>
 !q_buffers = !tlx.memdesc<[Q_STAGES, BLOCK_M, HEAD_DIM], ELEMENT>
 !q_buffer = !tlx.memdesc<[BLOCK_M, HEAD_DIM], ELEMENT>
 !q_rows = !tlx.memdesc<[128, HEAD_DIM], ELEMENT, of = [BLOCK_M, HEAD_DIM]>
-!kv_buffers = !tlx.memdesc<[STAGES, BLOCK_N, HEAD_DIM], ELEMENT>
-!kv_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM], ELEMENT>
-!v_half = !tlx.memdesc<[BLOCK_N floordiv 2, HEAD_DIM], ELEMENT, of = [BLOCK_N, HEAD_DIM]>
-!kt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_N], ELEMENT, transposed>
+!k_buffers = !tlx.memdesc<[STAGES, BLOCK_N floordiv CTAS, HEAD_DIM], ELEMENT>
+!k_buffer = !tlx.memdesc<[BLOCK_N floordiv CTAS, HEAD_DIM], ELEMENT>
+!kt_buffer = !tlx.memdesc<[HEAD_DIM, BLOCK_N floordiv CTAS], ELEMENT, transposed>
+!v_buffers = !tlx.memdesc<[STAGES, BLOCK_N, HEAD_DIM floordiv CTAS], ELEMENT>
+!v_buffer = !tlx.memdesc<[BLOCK_N, HEAD_DIM floordiv CTAS], ELEMENT>
+!v_half = !tlx.memdesc<[BLOCK_N floordiv 2, HEAD_DIM floordiv CTAS], ELEMENT, of = [BLOCK_N, HEAD_DIM floordiv CTAS]>
 !out_buffers = !tlx.memdesc<[2, 128, HEAD_DIM], ELEMENT>
 !out_buffer = !tlx.memdesc<[128, HEAD_DIM], ELEMENT>
 !out_panel = !tlx.memdesc<[128, 64], ELEMENT, of = [128, HEAD_DIM]>
@@ -154,13 +165,27 @@ func.func private @count_blocks(%row_end: i32, %q_len: i32, %k_len: i32,
   return %blocks : i32
 }
 
+// The first row of a copy. Of a pair's part one CTA may have no row that exists; it
+// copies the last one that does, since no copy may begin past its segment's end.
+// What comes of it is masked or dropped.
+func.func private @within(%row: i32, %length: i32, %has_peer: i1) -> i32 {
+  %c1 = arith.constant 1 : i32
+  %begin = scf.if %has_peer -> i32 {
+    %last = arith.subi %length, %c1 : i32
+    %least = arith.minsi %row, %last : i32
+    scf.yield %least : i32
+  } else {
+    scf.yield %row : i32
+  }
+  return %begin : i32
+}
 
 tlx.kernel @attention_fwd(
-    %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %o: !o_tensor,
+    %q: !q_tensor, %k: !k_tensor, %v: !v_tensor, %o: !o_tensor,
     %lse: !tlx.ptr<f32>, %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>,
     %items: !tlx.ptr<i32>, %item_starts: !tlx.ptr<i32>, %heads_per_group: i32,
     %q_length: i32, %k_length: i32, %lse_stride: i64,
-    %scale_log2: f32) {
+    %scale_log2: f32) cluster(CTAS) {
   // What is computed.
   %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
@@ -173,6 +198,8 @@ tlx.kernel @attention_fwd(
   // How it is computed.
   %block_m = tlx.param BLOCK_M = 256 in [256] : i32
   %block_n = tlx.param BLOCK_N = 128 in [64, 128] : i32
+  // CTAs that multiply together.
+  %ctas = tlx.param CTAS = 1 in [1, 2] : i32
   tlx.param STAGES = 3 from 2 to 12 : i32
   tlx.param Q_STAGES = 1 from 1 to 2 : i32
   // The column of its S at which P begins: behind S, or over its end.
@@ -191,12 +218,21 @@ tlx.kernel @attention_fwd(
   %c64 = arith.constant 64 : i32
   %c128 = arith.constant 128 : i32
   %cta = tlx.cta_id : i32
-  %next_cta = arith.addi %cta, %c1 : i32
-  %first_item = tlx.global_load %item_starts[%cta] : !tlx.ptr<i32>, i32 -> i32
-  %end_item = tlx.global_load %item_starts[%next_cta] : !tlx.ptr<i32>, i32 -> i32
+  %rank = tlx.cluster_rank : i32
+  %leads = arith.cmpi eq, %rank, %c0 : i32
+  %bits = arith.shli %c1, %ctas : i32
+  %all = arith.subi %bits, %c1 : i32
+  // Rows of a tile, and the first of them that is this CTA's.
+  %tile_rows = arith.muli %block_m, %ctas : i32
+  %own_row = arith.muli %rank, %block_m : i32
+  %cluster = arith.divui %cta, %ctas : i32
+  %next_cluster = arith.addi %cluster, %c1 : i32
+  %first_item = tlx.global_load %item_starts[%cluster] : !tlx.ptr<i32>, i32 -> i32
+  %end_item = tlx.global_load %item_starts[%next_cluster] : !tlx.ptr<i32>, i32 -> i32
 
   %q_smem = tlx.local_alloc : !q_buffers
-  %kv_smem = tlx.local_alloc : !kv_buffers
+  %k_smem = tlx.local_alloc : !k_buffers
+  %v_smem = tlx.local_alloc alias(%k_smem) : !v_buffers, !k_buffers
   %out_smem = tlx.local_alloc : !out_buffers
   // 1 / l of each half tile.
   %inverse_smem = tlx.local_alloc : !row_buffers
@@ -207,22 +243,28 @@ tlx.kernel @attention_fwd(
   %kv_full = tlx.alloc_barriers arrivals(1) : !ring
   %kv_empty = tlx.alloc_barriers arrivals(1) : !ring
   %s_full = tlx.alloc_barriers arrivals(1) : !halves
-  %p_half = tlx.alloc_barriers arrivals(1) : !halves
-  %p_full = tlx.alloc_barriers arrivals(1) : !halves
+  %p_half = tlx.alloc_barriers arrivals(CTAS) : !halves
+  %p_full = tlx.alloc_barriers arrivals(CTAS) : !halves
   %scale_full = tlx.alloc_barriers arrivals(1) : !halves
   %inverse_full = tlx.alloc_barriers arrivals(1) : !halves
   %inverse_empty = tlx.alloc_barriers arrivals(1) : !halves
-  %o_ready = tlx.alloc_barriers arrivals(1) : !halves
+  %o_ready = tlx.alloc_barriers arrivals(CTAS) : !halves
   %o_full = tlx.alloc_barriers arrivals(1) : !halves
   %out_full = tlx.alloc_barriers arrivals(1) : !halves
   %out_empty = tlx.alloc_barriers arrivals(1) : !halves
+  %has_peer = arith.cmpi ugt, %ctas, %c1 : i32
+  scf.if %has_peer {
+    tlx.cluster_arrive
+    tlx.cluster_wait
+  }
 
   // `step` runs over the blocks of keys of all tiles of this CTA, `tile` over its
   // tiles with keys.
   tlx.async_tasks {
     tlx.async_task @softmax warps(4) registers(SOFTMAX_REGISTERS) replicate(2) {
       %half = tlx.async_task_replica_id : i32
-      %first_row = arith.muli %half, %c128 : i32
+      %half_row = arith.muli %half, %c128 : i32
+      %first_row = arith.addi %half_row, %own_row : i32
       %sp_tile = tlx.local_view %sp_tmem[%half] : !sp_buffers -> !sp_buffer
       %s_tile = tlx.local_slice %sp_tile[%c0, %c0] : !sp_buffer -> !s_buffer
       %scale_column = tlx.local_slice %s_tile[%c0, %c0] : !s_buffer -> !column
@@ -279,7 +321,7 @@ tlx.kernel @attention_fwd(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
             %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
             i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-        %row_end = arith.addi %at#1, %block_m : i32
+        %row_end = arith.addi %at#1, %tile_rows : i32
         %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
@@ -390,7 +432,7 @@ tlx.kernel @attention_fwd(
             %p1 = math.exp2 %e1 fastmath<afn> : !scores
             %p_16_1 = arith.truncf %p1 : !scores to !weights
             tlx.local_store %p_16_1, %p_part1 : !weights, !p_part
-            tlx.barrier_arrive %p_half[%half] : !halves
+            tlx.remote_barrier_arrive %p_half[%half] mask(%c1) : !halves
             %scaled2 = arith.mulf %s#2, %scale fastmath<contract> : !scores
             %e2 = arith.subf %scaled2, %m_b fastmath<contract> : !scores
             %p2 = math.exp2 %e2 fastmath<afn> : !scores
@@ -422,7 +464,7 @@ tlx.kernel @attention_fwd(
             }
             %p_16_3 = arith.truncf %p3 : !scores to !weights
             tlx.local_store %p_16_3, %p_part3 : !weights, !p_part
-            tlx.barrier_arrive %p_full[%half] : !halves
+            tlx.remote_barrier_arrive %p_full[%half] mask(%c1) : !halves
             %l_part0 = tlx.reduce add %p0 dim 1 : !scores -> !rows
             %l_part1 = tlx.reduce add %p1 dim 1 : !scores -> !rows
             %l_part2 = tlx.reduce add %p2 dim 1 : !scores -> !rows
@@ -488,7 +530,7 @@ tlx.kernel @attention_fwd(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
             %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
             i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-        %row_end = arith.addi %at#1, %block_m : i32
+        %row_end = arith.addi %at#1, %tile_rows : i32
         %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
@@ -518,7 +560,7 @@ tlx.kernel @attention_fwd(
                   tlx.local_store %new, %o_part : !part, !o_part
                 } {tlx.unroll = 4}
               }
-              tlx.barrier_arrive %o_ready[%half] : !halves
+              tlx.remote_barrier_arrive %o_ready[%half] mask(%c1) : !halves
             } {tlx.unroll = 2}
             %n1 = arith.addi %n, %c1 : i32
             scf.yield %n1 : i32
@@ -547,7 +589,7 @@ tlx.kernel @attention_fwd(
               tlx.local_store %rounded, %out_panel : !output_16, !out_panel
             } {tlx.unroll = 2}
             // The next tile's sums may begin; the copy is yet to start.
-            tlx.barrier_arrive %o_ready[%half] : !halves
+            tlx.remote_barrier_arrive %o_ready[%half] mask(%c1) : !halves
             tlx.barrier_arrive %out_full[%half] : !halves
           } {tlx.unroll = 2}
           %step_1 = arith.addi %last, %c1 : i32
@@ -571,6 +613,12 @@ tlx.kernel @attention_fwd(
     }
 
     tlx.async_task @load warps(1) registers(OTHER_REGISTERS) {
+      // Of a block each CTA of a pair copies its half of the keys, and its half
+      // of the columns of the values.
+      %k_rows = arith.divui %block_n, %ctas : i32
+      %k_begin = arith.muli %rank, %k_rows : i32
+      %v_columns = arith.divui %head_dim, %ctas : i32
+      %v_column = arith.muli %rank, %v_columns : i32
       // `count` runs over all blocks of keys and of values.
       %end:2 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
@@ -578,25 +626,36 @@ tlx.kernel @attention_fwd(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
             %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
             i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-        %row_end = arith.addi %at#1, %block_m : i32
+        %row_end = arith.addi %at#1, %tile_rows : i32
         %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
         %kv_head = arith.divui %at#0, %heads_per_group : i32
         %next:2 = scf.if %has_keys -> (i32, i32) {
           %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
-          %k0 = tlx.local_view %kv_smem[%slot0] : !kv_buffers -> !kv_buffer
+          %k0 = tlx.local_view %k_smem[%slot0] : !k_buffers -> !k_buffer
+          %k_row0 = func.call @within(%k_begin, %at#6, %has_peer) : (i32, i32, i1) -> i32
           tlx.barrier_wait %kv_empty[%slot0], %phase0 producer : !ring
-          tlx.barrier_expect_bytes %kv_full[%slot0], %k0 : !ring, !kv_buffer
-          tlx.async_descriptor_load %k[%c0, %kv_head, %c0] segment(%at#5, %at#6),
-              %k0 signal %kv_full[%slot0] : !kv_tensor, !kv_buffer, !ring
+          scf.if %leads {
+            tlx.barrier_expect_bytes %kv_full[%slot0], %k0 cta_group(CTAS)
+                : !ring, !k_buffer
+          }
+          tlx.async_descriptor_load %k[%k_row0, %kv_head, %c0] segment(%at#5, %at#6),
+              %k0 signal %kv_full[%slot0] cta_group(CTAS)
+              : !k_tensor, !k_buffer, !ring
 
           %q_slot, %q_phase = tlx.ring %tile stages(Q_STAGES) : i32
           %q_tile = tlx.local_view %q_smem[%q_slot] : !q_buffers -> !q_buffer
           tlx.barrier_wait %q_empty[%q_slot], %q_phase producer : !q_ring
-          tlx.barrier_expect_bytes %q_full[%q_slot], %q_tile : !q_ring, !q_buffer
-          tlx.async_descriptor_load %q[%at#1, %at#0, %c0] segment(%at#2, %at#3),
-              %q_tile signal %q_full[%q_slot] : !q_tensor, !q_buffer, !q_ring
+          %q_first = arith.addi %at#1, %own_row : i32
+          %q_row = func.call @within(%q_first, %at#3, %has_peer) : (i32, i32, i1) -> i32
+          scf.if %leads {
+            tlx.barrier_expect_bytes %q_full[%q_slot], %q_tile cta_group(CTAS)
+                : !q_ring, !q_buffer
+          }
+          tlx.async_descriptor_load %q[%q_row, %at#0, %c0] segment(%at#2, %at#3),
+              %q_tile signal %q_full[%q_slot] cta_group(CTAS)
+              : !q_tensor, !q_buffer, !q_ring
 
           // Values follow one block behind the keys, in the order of their use.
           %count_1 = arith.addi %count, %c1 : i32
@@ -605,33 +664,44 @@ tlx.kernel @attention_fwd(
             %k_row = arith.muli %j, %block_n : i32
             %v_row = arith.subi %k_row, %block_n : i32
             %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
-            %v_tile = tlx.local_view %kv_smem[%v_slot] : !kv_buffers -> !kv_buffer
+            %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
             tlx.barrier_wait %kv_empty[%v_slot], %v_phase producer : !ring
-            tlx.barrier_expect_bytes %kv_full[%v_slot], %v_tile : !ring, !kv_buffer
-            tlx.async_descriptor_load %v[%v_row, %kv_head, %c0]
+            scf.if %leads {
+              tlx.barrier_expect_bytes %kv_full[%v_slot], %v_tile cta_group(CTAS)
+                  : !ring, !v_buffer
+            }
+            tlx.async_descriptor_load %v[%v_row, %kv_head, %v_column]
                 segment(%at#5, %at#6), %v_tile signal %kv_full[%v_slot]
-                : !kv_tensor, !kv_buffer, !ring
+                cta_group(CTAS) : !v_tensor, !v_buffer, !ring
 
             %n1 = arith.addi %n, %c1 : i32
             %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
-            %k_tile = tlx.local_view %kv_smem[%slot] : !kv_buffers -> !kv_buffer
+            %k_tile = tlx.local_view %k_smem[%slot] : !k_buffers -> !k_buffer
+            %k_first = arith.addi %k_row, %k_begin : i32
+            %k_own = func.call @within(%k_first, %at#6, %has_peer) : (i32, i32, i1) -> i32
             tlx.barrier_wait %kv_empty[%slot], %phase producer : !ring
-            tlx.barrier_expect_bytes %kv_full[%slot], %k_tile : !ring, !kv_buffer
-            tlx.async_descriptor_load %k[%k_row, %kv_head, %c0]
+            scf.if %leads {
+              tlx.barrier_expect_bytes %kv_full[%slot], %k_tile cta_group(CTAS)
+                  : !ring, !k_buffer
+            }
+            tlx.async_descriptor_load %k[%k_own, %kv_head, %c0]
                 segment(%at#5, %at#6), %k_tile signal %kv_full[%slot]
-                : !kv_tensor, !kv_buffer, !ring
+                cta_group(CTAS) : !k_tensor, !k_buffer, !ring
             %n2 = arith.addi %n1, %c1 : i32
             scf.yield %n2 : i32
           }
           %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
           %blocks_1 = arith.subi %blocks, %c1 : i32
           %v_row = arith.muli %blocks_1, %block_n : i32
-          %v_tile = tlx.local_view %kv_smem[%v_slot] : !kv_buffers -> !kv_buffer
+          %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
           tlx.barrier_wait %kv_empty[%v_slot], %v_phase producer : !ring
-          tlx.barrier_expect_bytes %kv_full[%v_slot], %v_tile : !ring, !kv_buffer
-          tlx.async_descriptor_load %v[%v_row, %kv_head, %c0]
+          scf.if %leads {
+            tlx.barrier_expect_bytes %kv_full[%v_slot], %v_tile cta_group(CTAS)
+                : !ring, !v_buffer
+          }
+          tlx.async_descriptor_load %v[%v_row, %kv_head, %v_column]
               segment(%at#5, %at#6), %v_tile signal %kv_full[%v_slot]
-              : !kv_tensor, !kv_buffer, !ring
+              cta_group(CTAS) : !v_tensor, !v_buffer, !ring
           %count_2 = arith.addi %last, %c1 : i32
           %tile_1 = arith.addi %tile, %c1 : i32
           scf.yield %count_2, %tile_1 : i32, i32
@@ -659,13 +729,15 @@ tlx.kernel @attention_fwd(
       %p1_second = tlx.local_slice %p1[%c0, %half_n] : !p_buffer -> !p_half
       %o1 = tlx.local_view %o_tmem[%c1] : !o_buffers -> !o_buffer
       %true = arith.constant true
-      %end:3 = scf.for %item = %first_item to %end_item step %c1
+      // The leader's, for both.
+      %first = arith.select %leads, %first_item, %end_item : i32
+      %end:3 = scf.for %item = %first to %end_item step %c1
           iter_args(%count = %c0, %step = %c0, %tile = %c0) -> (i32, i32, i32) : i32 {
         %at:7 = func.call @decode(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
             %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
             i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-        %row_end = arith.addi %at#1, %block_m : i32
+        %row_end = arith.addi %at#1, %tile_rows : i32
         %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
             %causal) : (i32, i32, i32, i32, i1) -> i32
         %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
@@ -675,84 +747,84 @@ tlx.kernel @attention_fwd(
           %q0 = tlx.local_slice %q_tile[%c0, %c0] : !q_buffer -> !q_rows
           %q1 = tlx.local_slice %q_tile[%c128, %c0] : !q_buffer -> !q_rows
           %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
-          %k0 = tlx.local_view %kv_smem[%slot0] : !kv_buffers -> !kv_buffer
-          %k0_t = tlx.local_trans %k0 : !kv_buffer -> !kt_buffer
+          %k0 = tlx.local_view %k_smem[%slot0] : !k_buffers -> !k_buffer
+          %k0_t = tlx.local_trans %k0 : !k_buffer -> !kt_buffer
           tlx.barrier_wait %kv_full[%slot0], %phase0 : !ring
           tlx.barrier_wait %q_full[%q_slot], %q_phase : !q_ring
-          tlx.async_dot %q0, %k0_t, %s0 : !q_rows, !kt_buffer, !s_buffer
-          tlx.tcgen05_commit %s_full[%c0] : !halves
-          tlx.async_dot %q1, %k0_t, %s1 : !q_rows, !kt_buffer, !s_buffer
-          tlx.tcgen05_commit %s_full[%c1] : !halves
-          tlx.tcgen05_commit %kv_empty[%slot0] : !ring
+          tlx.async_dot %q0, %k0_t, %s0 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
+          tlx.tcgen05_commit %s_full[%c0] multicast(%all) : !halves
+          tlx.async_dot %q1, %k0_t, %s1 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
+          tlx.tcgen05_commit %s_full[%c1] multicast(%all) : !halves
+          tlx.tcgen05_commit %kv_empty[%slot0] multicast(%all) : !ring
 
           %count_1 = arith.addi %count, %c1 : i32
           %last:2 = scf.for %j = %c1 to %blocks step %c1
               iter_args(%n = %count_1, %s = %step) -> (i32, i32) : i32 {
             %more = arith.cmpi sgt, %j, %c1 : i32
             %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
-            %v_tile = tlx.local_view %kv_smem[%v_slot] : !kv_buffers -> !kv_buffer
-            %v_first = tlx.local_slice %v_tile[%c0, %c0] : !kv_buffer -> !v_half
-            %v_second = tlx.local_slice %v_tile[%half_n, %c0] : !kv_buffer -> !v_half
+            %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
+            %v_first = tlx.local_slice %v_tile[%c0, %c0] : !v_buffer -> !v_half
+            %v_second = tlx.local_slice %v_tile[%half_n, %c0] : !v_buffer -> !v_half
             %n1 = arith.addi %n, %c1 : i32
             %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
-            %k_tile = tlx.local_view %kv_smem[%slot] : !kv_buffers -> !kv_buffer
-            %k_t = tlx.local_trans %k_tile : !kv_buffer -> !kt_buffer
+            %k_tile = tlx.local_view %k_smem[%slot] : !k_buffers -> !k_buffer
+            %k_t = tlx.local_trans %k_tile : !k_buffer -> !kt_buffer
             %s_slot, %s_phase = tlx.ring %s stages(1) : i32
 
             tlx.barrier_wait %kv_full[%v_slot], %v_phase : !ring
             tlx.barrier_wait %o_ready[%c0], %s_phase producer : !halves
             tlx.barrier_wait %p_half[%c0], %s_phase : !halves
-            tlx.async_dot %p0_first, %v_first, %o0 accumulate(%more)
+            tlx.async_dot %p0_first, %v_first, %o0 accumulate(%more) cta_group(CTAS)
                 : !p_half, !v_half, !o_buffer
             tlx.barrier_wait %p_full[%c0], %s_phase : !halves
-            tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true)
+            tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true) cta_group(CTAS)
                 : !p_half, !v_half, !o_buffer
             tlx.barrier_wait %kv_full[%slot], %phase : !ring
-            tlx.async_dot %q0, %k_t, %s0 : !q_rows, !kt_buffer, !s_buffer
-            tlx.tcgen05_commit %s_full[%c0] : !halves
+            tlx.async_dot %q0, %k_t, %s0 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
+            tlx.tcgen05_commit %s_full[%c0] multicast(%all) : !halves
 
             tlx.barrier_wait %o_ready[%c1], %s_phase producer : !halves
             tlx.barrier_wait %p_half[%c1], %s_phase : !halves
-            tlx.async_dot %p1_first, %v_first, %o1 accumulate(%more)
+            tlx.async_dot %p1_first, %v_first, %o1 accumulate(%more) cta_group(CTAS)
                 : !p_half, !v_half, !o_buffer
             tlx.barrier_wait %p_full[%c1], %s_phase : !halves
-            tlx.async_dot %p1_second, %v_second, %o1 accumulate(%true)
+            tlx.async_dot %p1_second, %v_second, %o1 accumulate(%true) cta_group(CTAS)
                 : !p_half, !v_half, !o_buffer
-            tlx.tcgen05_commit %kv_empty[%v_slot] : !ring
-            tlx.async_dot %q1, %k_t, %s1 : !q_rows, !kt_buffer, !s_buffer
-            tlx.tcgen05_commit %s_full[%c1] : !halves
-            tlx.tcgen05_commit %kv_empty[%slot] : !ring
+            tlx.tcgen05_commit %kv_empty[%v_slot] multicast(%all) : !ring
+            tlx.async_dot %q1, %k_t, %s1 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
+            tlx.tcgen05_commit %s_full[%c1] multicast(%all) : !halves
+            tlx.tcgen05_commit %kv_empty[%slot] multicast(%all) : !ring
             %n2 = arith.addi %n1, %c1 : i32
             %s_1 = arith.addi %s, %c1 : i32
             scf.yield %n2, %s_1 : i32, i32
           }
-          tlx.tcgen05_commit %q_empty[%q_slot] : !q_ring
+          tlx.tcgen05_commit %q_empty[%q_slot] multicast(%all) : !q_ring
 
           // The last values.
           %more = arith.cmpi sgt, %blocks, %c1 : i32
           %v_slot, %v_phase = tlx.ring %last#0 stages(STAGES) : i32
-          %v_tile = tlx.local_view %kv_smem[%v_slot] : !kv_buffers -> !kv_buffer
-          %v_first = tlx.local_slice %v_tile[%c0, %c0] : !kv_buffer -> !v_half
-          %v_second = tlx.local_slice %v_tile[%half_n, %c0] : !kv_buffer -> !v_half
+          %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
+          %v_first = tlx.local_slice %v_tile[%c0, %c0] : !v_buffer -> !v_half
+          %v_second = tlx.local_slice %v_tile[%half_n, %c0] : !v_buffer -> !v_half
           %s_slot, %s_phase = tlx.ring %last#1 stages(1) : i32
           tlx.barrier_wait %kv_full[%v_slot], %v_phase : !ring
           tlx.barrier_wait %o_ready[%c0], %s_phase producer : !halves
           tlx.barrier_wait %p_half[%c0], %s_phase : !halves
-          tlx.async_dot %p0_first, %v_first, %o0 accumulate(%more)
+          tlx.async_dot %p0_first, %v_first, %o0 accumulate(%more) cta_group(CTAS)
               : !p_half, !v_half, !o_buffer
           tlx.barrier_wait %p_full[%c0], %s_phase : !halves
-          tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true)
+          tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true) cta_group(CTAS)
               : !p_half, !v_half, !o_buffer
-          tlx.tcgen05_commit %o_full[%c0] : !halves
+          tlx.tcgen05_commit %o_full[%c0] multicast(%all) : !halves
           tlx.barrier_wait %o_ready[%c1], %s_phase producer : !halves
           tlx.barrier_wait %p_half[%c1], %s_phase : !halves
-          tlx.async_dot %p1_first, %v_first, %o1 accumulate(%more)
+          tlx.async_dot %p1_first, %v_first, %o1 accumulate(%more) cta_group(CTAS)
               : !p_half, !v_half, !o_buffer
           tlx.barrier_wait %p_full[%c1], %s_phase : !halves
-          tlx.async_dot %p1_second, %v_second, %o1 accumulate(%true)
+          tlx.async_dot %p1_second, %v_second, %o1 accumulate(%true) cta_group(CTAS)
               : !p_half, !v_half, !o_buffer
-          tlx.tcgen05_commit %kv_empty[%v_slot] : !ring
-          tlx.tcgen05_commit %o_full[%c1] : !halves
+          tlx.tcgen05_commit %kv_empty[%v_slot] multicast(%all) : !ring
+          tlx.tcgen05_commit %o_full[%c1] multicast(%all) : !halves
 
           %count_2 = arith.addi %last#0, %c1 : i32
           %step_1 = arith.addi %last#1, %c1 : i32
@@ -775,7 +847,8 @@ tlx.kernel @attention_fwd(
         %slot, %phase = tlx.ring %passed stages(1) : i32
         scf.for %half = %c0 to %c2 step %c1 : i32 {
           %out_tile = tlx.local_view %out_smem[%half] : !out_buffers -> !out_buffer
-          %first_row = arith.muli %half, %c128 : i32
+          %half_row = arith.muli %half, %c128 : i32
+          %first_row = arith.addi %half_row, %own_row : i32
           %row = arith.addi %at#1, %first_row : i32
           tlx.barrier_wait %out_full[%half], %phase : !halves
           tlx.async_descriptor_store %o[%row, %at#0, %c0] segment(%at#4, %at#3),

@@ -48,3 +48,36 @@ tlx.kernel @too_many() {
   // expected-note@+1 {{this buffer takes 32 columns, which another buffer has too}}
   %r = tlx.local_alloc alias(%p) : !tlx.memdesc<[128, 64], bf16, tensor>, !tlx.memdesc<[128, 128], bf16, tensor>
 }
+
+// -----
+
+// Pairs of CTAs allocate together.
+// CHECK-LABEL: tlx.kernel @pair() cluster(2)
+// CHECK-SAME:    tlx.tensor_memory_pair
+tlx.kernel @pair() cluster(2) {
+  %a = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+  %b = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  %s = tlx.local_alloc : !tlx.memdesc<[128, 128], f32, tensor>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      tlx.async_dot %a, %b, %s cta_group(2) : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[128, 128], f32, tensor>
+    }
+  }
+}
+
+// -----
+
+tlx.kernel @mixed() cluster(2) {
+  %a = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+  %b = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  %c = tlx.local_alloc : !tlx.memdesc<[64, 128], bf16>
+  %s = tlx.local_alloc : !tlx.memdesc<[128, 128], f32, tensor>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-note@+1 {{and this one of two}}
+      tlx.async_dot %a, %b, %s cta_group(2) : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[128, 128], f32, tensor>
+      // expected-error@+1 {{expected all products of a kernel in tensor memory to be of one CTA or all of two (PTX ISA 9.7.16.5), but this one is of one}}
+      tlx.async_dot %a, %c, %s : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[64, 128], bf16>, !tlx.memdesc<[128, 128], f32, tensor>
+    }
+  }
+}

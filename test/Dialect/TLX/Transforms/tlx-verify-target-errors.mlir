@@ -16,3 +16,32 @@ tlx.kernel @commit(%i: i32) {
     }
   }
 }
+
+// -----
+
+tlx.kernel @pair_copy(%m: !tlx.tensormap<[64, 64], bf16>, %i: i32) cluster(2) {
+  %a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  %full = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      tlx.async_descriptor_load %m[%i, %i], %a signal %full cta_group(1) : !tlx.tensormap<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>, !tlx.mbarrier<[1]>
+      // expected-error@+1 {{'tlx.async_descriptor_load' op expected an architecture with pairs of CTAs ('cta_group(2)') (sm_100a, sm_103a, sm_110a), but got sm_90a; it has products of one CTA, and copies with 'multicast'}}
+      tlx.async_descriptor_load %m[%i, %i], %a signal %full cta_group(2) : !tlx.tensormap<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>, !tlx.mbarrier<[1]>
+    }
+  }
+}
+
+// -----
+
+// The sums' own allocation would be refused first.
+tlx.kernel @pair_product() cluster(2) {
+  %a = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+  %b = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  %s = builtin.unrealized_conversion_cast to !tlx.memdesc<[128, 128], f32, tensor>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error@+1 {{'tlx.async_dot' op expected an architecture with pairs of CTAs ('cta_group(2)')}}
+      tlx.async_dot %a, %b, %s cta_group(2) : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[128, 128], f32, tensor>
+    }
+  }
+}

@@ -85,8 +85,9 @@ enum class AsyncCompletion {
 
 /// What only some architectures have.
 enum class TargetFeature {
-  Wgmma,       // products with results in registers (PTX ISA 9.7.15)
-  TensorMemory // tcgen05 (PTX ISA 9.7.16)
+  Wgmma,        // products with results in registers (PTX ISA 9.7.15)
+  TensorMemory, // tcgen05 (PTX ISA 9.7.16)
+  CtaPair       // what two CTAs do together (PTX ISA 9.7.16.5)
 };
 
 /// Where the tasks of a kernel stand in its CTA.

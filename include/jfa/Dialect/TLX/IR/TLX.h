@@ -69,6 +69,11 @@ SmallVector<ExprAttr> getTileDims(RankedTensorType tile);
 void forEachParameter(Attribute attr,
                       llvm::function_ref<void(StringAttr)> visit);
 
+/// Whether `group`, which may be null, is known to be that of two CTAs.
+inline bool isPair(ExprAttr group) {
+  return group && group.getConstant() == std::optional<int64_t>(2);
+}
+
 /// Checks that an index is given where an array of mbarriers may have several,
 /// and that it names one of them.
 LogicalResult verifyBarrierIndex(Operation *op, MBarrierType type, Value index);

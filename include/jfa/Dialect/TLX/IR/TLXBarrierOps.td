@@ -57,6 +57,9 @@ def TLX_BarrierExpectBytesOp : TLX_Op<"barrier_expect_bytes", [
     One thread of the task issues it: `mbarrier.arrive.expect_tx`
     (PTX ISA 9.7.13.15.13).
 
+    With `cta_group(2)` the bytes of the same buffers of both CTAs of a pair are
+    expected: the leader does so for the copies of both that say `cta_group(2)`.
+
     Example:
 
     ```mlir
@@ -69,10 +72,11 @@ def TLX_BarrierExpectBytesOp : TLX_Op<"barrier_expect_bytes", [
   }];
   let arguments = (ins TLX_MBarrierType:$barrier, Optional<I32>:$index,
                        Variadic<TLX_MemDescType>:$buffers,
-                       OptionalAttr<TLX_ExprAttr>:$bytes);
+                       OptionalAttr<TLX_ExprAttr>:$bytes,
+                       OptionalAttr<TLX_ExprAttr>:$cta_group);
   let assemblyFormat = [{
     $barrier (`[` $index^ `]`)? (`bytes` `(` custom<Expr>($bytes)^ `)`)?
-    (`,` $buffers^)? attr-dict
+    (`,` $buffers^)? (`cta_group` `(` custom<Expr>($cta_group)^ `)`)? attr-dict
     `:` qualified(type($barrier)) (`,` qualified(type($buffers))^)?
   }];
   let hasVerifier = 1;

@@ -26,7 +26,10 @@ def TLX_ClusterDocs : OpDocGroup {
        initialised them: a `tlx.cluster_arrive` and a `tlx.cluster_wait` after the
        last `tlx.alloc_barriers`, before the tasks (PTX ISA 9.7.13.4).
     2. No CTA ends while another one may still reach it. A task of each CTA ends
-       with both ops, or has waited for the last thing that others do to it.
+       with both ops, or has waited for the last thing that others do to it. In a
+       kernel with tensor memory the CTAs meet at the end by themselves, and
+       tasks do not; asynchronous operations have to be over by then all the
+       same.
   }];
 }
 

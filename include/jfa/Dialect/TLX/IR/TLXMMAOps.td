@@ -58,6 +58,26 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
     constraint 1 is that M is 128, N a multiple of 16 up to 256 and K one of 16,
     A and B are of 16 bits, and any task will do.
 
+    With `cta_group(2)` two CTAs of a cluster, whose ranks differ in the lowest
+    bit, compute one product together (`.cta_group::2`, PTX ISA 9.7.16.5). Types
+    say what each of them has: A its half of the rows, B its half of the
+    columns; the CTA of even rank, the *leader*, has the first ones. The leader
+    starts the product for both, which then reads and writes the buffers of both
+    CTAs; both learn of its end by a `tlx.tcgen05_commit` with `multicast`. M is
+    256 or 128:
+
+    * 256: A is [128, K], B [K, N / 2], C [128, N], the CTA's rows (layout A of
+      PTX ISA 9.7.16.10.5);
+    * 128: A is [64, K] in shared memory, B [K, N / 2], and C [128, N / 2]: row m
+      of the CTA's 64 has the first half of its columns in lane m, the second
+      one in lane m + 64 (layout B).
+
+    Constraints of products of pairs:
+    1. The cluster has an even number of CTAs.
+    2. All products of a kernel in tensor memory are of one CTA, or all of two.
+    3. No task of the kernel meets the cluster (`tlx.cluster_arrive`): its threads
+       do so at the end, where they free tensor memory together.
+
     Example:
 
     ```mlir
@@ -76,15 +96,34 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
     tlx.async_dot %q, %k, %s : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[64, 128], bf16>, !tlx.memdesc<[128, 128], f32, tensor>
     tlx.async_dot %q, %k, %s accumulate(%more) : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[64, 128], bf16>, !tlx.memdesc<[128, 128], f32, tensor>
     ```
+
+    ```mlir
+    tlx.kernel @k() cluster(2) {
+      %q = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+      %k = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+      %s = tlx.local_alloc : !tlx.memdesc<[128, 128], f32, tensor>
+      %c0 = arith.constant 0 : i32
+      %rank = tlx.cluster_rank : i32
+      %leads = arith.cmpi eq, %rank, %c0 : i32
+      tlx.async_tasks {
+        tlx.async_task @multiply warps(1) {
+          scf.if %leads {
+            tlx.async_dot %q, %k, %s cta_group(2) : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[128, 128], f32, tensor>
+          }
+        }
+      }
+    }
+    ```
   }];
   let arguments = (ins
     AnyTypeOf<[TLX_MemDescType, AnyRankedTensor]>:$a,
     TLX_MemDescType:$b,
     Optional<AnyTypeOf<[TLX_MemDescType, AnyRankedTensor]>>:$c,
-    Optional<I1>:$accumulate);
+    Optional<I1>:$accumulate, OptionalAttr<TLX_ExprAttr>:$cta_group);
   let results = (outs Optional<TLX_PendingType>:$result);
   let assemblyFormat = [{
-    $a `,` $b (`,` $c^)? (`accumulate` `(` $accumulate^ `)`)? attr-dict
+    $a `,` $b (`,` $c^)? (`accumulate` `(` $accumulate^ `)`)?
+    (`cta_group` `(` custom<Expr>($cta_group)^ `)`)? attr-dict
     `:` qualified(type($a)) `,` qualified(type($b)) ``
     custom<DotResult>(type($result), ref($c), type($c))
   }];
@@ -94,8 +133,10 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
     bool isInTensorMemory() {
       return getC() && ::llvm::isa<MemDescType>(getC().getType());
     }
-    /// The extents of the product: its rows, its columns and the depth.
-    /// Parameters have to be bound.
+    /// Whether two CTAs compute it together, as far as that is known.
+    bool isOfPair() { return ::mlir::jfa::tlx::isPair(getCtaGroupAttr()); }
+    /// The extents of the product, of a pair the whole one: its rows, its
+    /// columns and the depth. Parameters have to be bound.
     struct Extents { int64_t m, n, k; };
     Extents getExtents();
   }];

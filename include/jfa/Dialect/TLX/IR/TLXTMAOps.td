@@ -34,7 +34,8 @@ def TLX_AsyncDescriptorLoadOp : TLX_Op<"async_descriptor_load", [
     AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<TLX_AsyncOpInterface>,
     DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
-    DeclareOpInterfaceMethods<TLX_BarrierOpInterface>]> {
+    DeclareOpInterfaceMethods<TLX_BarrierOpInterface>,
+    DeclareOpInterfaceMethods<TLX_TargetOpInterface>]> {
   let summary = "Start a copy of a box of a tensor into a buffer";
   let description = [{
     Writes the buffer through the async proxy and delivers its bytes, also those
@@ -45,6 +46,12 @@ def TLX_AsyncDescriptorLoadOp : TLX_Op<"async_descriptor_load", [
     rank is in the mask (`.multicast::cluster`), and delivers all of its bytes to
     the same barrier of each of them. Each expects the bytes of all copies that
     reach it, whoever has started them.
+
+    With `cta_group(2)` it writes the CTA's own buffer and delivers the bytes to
+    the barrier of the leader, the CTA of even rank of the pair
+    (`.cta_group::2`): there the factors of a product of the pair are awaited.
+    The leader expects the bytes of both CTAs (`tlx.barrier_expect_bytes` with
+    `cta_group`). A copy is not `multicast` as well.
 
     Example:
 
@@ -64,17 +71,25 @@ def TLX_AsyncDescriptorLoadOp : TLX_Op<"async_descriptor_load", [
     Arg<TLX_MemDescType, "", [MemWrite<TLX_SharedMemory>]>:$destination,
     Arg<TLX_MBarrierType, "", [MemRead<TLX_BarrierState>, MemWrite<TLX_BarrierState>]>:$barrier,
     Optional<I32>:$index, Optional<I32>:$multicast,
+    OptionalAttr<TLX_ExprAttr>:$cta_group,
     OptionalAttr<TLX_CacheHintAttr>:$cache);
   let assemblyFormat = [{
     $map `[` $coordinates `]`
     (`segment` `(` $segment_start^ `,` $segment_length `)`)? `,`
     $destination `signal` $barrier (`[` $index^ `]`)?
-    (`multicast` `(` $multicast^ `)`)? (`cache` `(` custom<CacheHint>($cache)^ `)`)? attr-dict
+    (`multicast` `(` $multicast^ `)`)?
+    (`cta_group` `(` custom<Expr>($cta_group)^ `)`)?
+    (`cache` `(` custom<CacheHint>($cache)^ `)`)? attr-dict
     `:` qualified(type($map)) `,` qualified(type($destination)) `,`
     qualified(type($barrier))
   }];
   let hasVerifier = 1;
   let hasCanonicalizeMethod = 1;
+  let extraClassDeclaration = [{
+    /// Whether it delivers its bytes to the leader of a pair of CTAs, as far as
+    /// that is known.
+    bool isOfPair() { return ::mlir::jfa::tlx::isPair(getCtaGroupAttr()); }
+  }];
 }
 
 class TLX_AsyncDescriptorWriteOp<string mnemonic, dag more = (ins)>

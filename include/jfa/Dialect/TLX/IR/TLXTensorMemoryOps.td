@@ -23,7 +23,8 @@ def TLX_TensorMemoryDocs : OpDocGroup {
 let opDocGroup = TLX_TensorMemoryDocs in {
 
 def TLX_Tcgen05CommitOp : TLX_Op<"tcgen05_commit", [
-    TLX_Synchronizes, DeclareOpInterfaceMethods<TLX_BarrierOpInterface>,
+    AttrSizedOperandSegments, TLX_Synchronizes,
+    DeclareOpInterfaceMethods<TLX_BarrierOpInterface>,
     DeclareOpInterfaceMethods<TLX_TargetOpInterface>]> {
   let summary = "Arrive at an mbarrier when the products started so far are done";
   let description = [{
@@ -33,6 +34,10 @@ def TLX_Tcgen05CommitOp : TLX_Op<"tcgen05_commit", [
     did before. The thread that issues the products issues it:
     `tcgen05.commit.mbarrier::arrive::one` (PTX ISA 9.7.16.12).
 
+    With `multicast` the arrival is made at the same barrier of every CTA of the
+    cluster whose rank is in the mask (`.multicast::cluster`). That is how both
+    CTAs of a pair learn of a product that one of them has started.
+
     Example:
 
     ```mlir
@@ -40,12 +45,27 @@ def TLX_Tcgen05CommitOp : TLX_Op<"tcgen05_commit", [
     %i = arith.constant 0 : i32
     tlx.tcgen05_commit %done[%i] : !tlx.mbarrier<[2]>
     ```
+
+    ```mlir
+    tlx.kernel @k() cluster(2) {
+      %done = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+      %both = arith.constant 3 : i32
+      tlx.async_tasks {
+        tlx.async_task @multiply warps(1) {
+          tlx.tcgen05_commit %done multicast(%both) : !tlx.mbarrier<[1]>
+        }
+      }
+    }
+    ```
   }];
-  let arguments = (ins TLX_MBarrierType:$barrier, Optional<I32>:$index);
+  let arguments = (ins TLX_MBarrierType:$barrier, Optional<I32>:$index,
+                       Optional<I32>:$multicast);
   let assemblyFormat = [{
-    $barrier (`[` $index^ `]`)? attr-dict `:` qualified(type($barrier))
+    $barrier (`[` $index^ `]`)? (`multicast` `(` $multicast^ `)`)? attr-dict
+    `:` qualified(type($barrier))
   }];
   let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def TLX_Tcgen05FenceOp : TLX_Op<"tcgen05_fence", [

@@ -29,6 +29,9 @@ constexpr int64_t kTensorCellBits = 32;
 /// address.
 constexpr StringLiteral kTensorColumnsAttr = "tlx.tensor_memory_columns";
 constexpr StringLiteral kTensorAddressAttr = "tlx.tensor_memory_address";
+/// The same, where pairs of CTAs allocate together, as the products of a pair
+/// demand of a kernel.
+constexpr StringLiteral kTensorPairAttr = "tlx.tensor_memory_pair";
 
 /// Whether `type` is that of a buffer in tensor memory.
 inline bool isInTensorMemory(Type type) {

@@ -189,6 +189,100 @@ static int64_t getVectorLength(MemDescType type, RankedTensorType tile,
 }
 
 //===----------------------------------------------------------------------===//
+// Matrices
+//===----------------------------------------------------------------------===//
+
+/// Whether `ldmatrix` and `stmatrix` can move a tile: 8x8 matrices of 16 bits
+/// that lie in registers as in accumulators (PTX ISA 9.7.15.5.15).
+static bool isOfMatrices(RankedTensorType tile, const SharedLayout &layout,
+                         const TaskThreads &task) {
+  return isPacked(tile) && tile.getRank() == 2 && layout.swizzleBytes >= 32 &&
+         tile.getDimSize(1) % 16 == 0 && task.threadsPerReplica % 128 == 0 &&
+         tile.getDimSize(0) == task.threadsPerReplica / 2 &&
+         getLayout(tile) == getAccumulatorLayout(tile.getContext(),
+                                                 tile.getShape(),
+                                                 task.threadsPerReplica);
+}
+
+/// The largest column of a panel that a lane's first line begins at.
+static int64_t getLastBegin(MemDescType buffer, const SharedLayout &layout,
+                            RankedTensorType tile) {
+  int64_t begins = buffer.getTransposed() ? tile.getDimSize(0) : 16;
+  return std::min(begins, layout.panelColumns) - 8;
+}
+
+/// Four matrices at a time: 16 rows by 16 columns of the tile, rows fastest.
+/// Lane l gives the address of line l mod 8 of matrix l div 8. Lines are the
+/// matrix's rows, or its columns where these are contiguous in memory. Calls
+/// `move` with their pointers, 16 columns of the tile after each other.
+static void moveMatrices(LoweringBuilder &b, MemDescType buffer,
+                         const SharedLayout &layout, Value base,
+                         RankedTensorType tile, const TaskThreads &task,
+                         function_ref<void(Value pointer)> move) {
+  Value thread = b.threadInTask(task);
+  Value lane = b.remConstant(thread, 32);
+  Value firstRow = b.mulConstant(b.divConstant(thread, 32), 16);
+  Value line = b.remConstant(lane, 8);
+  Value rowHalf = b.mulConstant(b.remConstant(b.divConstant(lane, 8), 2), 8);
+  Value columnHalf = b.mulConstant(b.divConstant(lane, 16), 8);
+  bool transposed = buffer.getTransposed();
+  Value row = b.add(firstRow, rowHalf), column = columnHalf;
+  (transposed ? column : row) = b.add(transposed ? column : row, line);
+  // Halves along the contiguous dimension begin 8 elements apart.
+  ElementAddress address(b, buffer, layout, base, {row, column},
+                         getLastBegin(buffer, layout, tile));
+  for (int64_t begin = 0; begin < tile.getDimSize(1); begin += 16) {
+    move(address.get({0, begin}));
+  }
+}
+
+static NVVM::MMALayout getLineLayout(MemDescType buffer) {
+  return buffer.getTransposed() ? NVVM::MMALayout::col : NVVM::MMALayout::row;
+}
+
+static SmallVector<Value> loadMatrices(LoweringBuilder &b, MemDescType buffer,
+                                       const SharedLayout &layout, Value base,
+                                       RankedTensorType tile,
+                                       const TaskThreads &task) {
+  MLIRContext *context = b.builder.getContext();
+  Type i32 = b.builder.getI32Type();
+  Type four = LLVM::LLVMStructType::getLiteral(context, {i32, i32, i32, i32});
+  Type pair = VectorType::get(2, tile.getElementType());
+  SmallVector<Value> registers;
+  auto load = [&](Value pointer) {
+    Value loaded = b.create<NVVM::LdMatrixOp>(
+        four, pointer, 4, getLineLayout(buffer),
+        NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
+        NVVM::LdStMatrixEltType::B16);
+    for (int64_t i = 0; i < 4; ++i) {
+      Value bits = b.create<LLVM::ExtractValueOp>(loaded, i);
+      registers.push_back(b.create<LLVM::BitcastOp>(pair, bits));
+    }
+  };
+  moveMatrices(b, buffer, layout, base, tile, task, load);
+  return registers;
+}
+
+static void storeMatrices(LoweringBuilder &b, MemDescType buffer,
+                          const SharedLayout &layout, Value base,
+                          RankedTensorType tile, const TaskThreads &task,
+                          ValueRange registers) {
+  Type i32 = b.builder.getI32Type();
+  auto store = [&](Value pointer) {
+    SmallVector<Value> matrices;
+    for (Value pair : registers.take_front(4)) {
+      matrices.push_back(b.create<LLVM::BitcastOp>(i32, pair));
+    }
+    registers = registers.drop_front(4);
+    b.create<NVVM::StMatrixOp>(
+        pointer, matrices, getLineLayout(buffer),
+        NVVM::LdStMatrixShapeAttr::get(b.builder.getContext(), 8, 8),
+        NVVM::LdStMatrixEltType::B16);
+  };
+  moveMatrices(b, buffer, layout, base, tile, task, store);
+}
+
+//===----------------------------------------------------------------------===//
 // Buffers and views
 //===----------------------------------------------------------------------===//
 
@@ -267,8 +361,11 @@ struct LocalLoadLowering
     if (failed(layout)) {
       return failure();
     }
-    ElementAddress address = makeAddress(
-        b, buffer, *layout, adaptor.getSource().front(), tile, task);
+    Value base = adaptor.getSource().front();
+    if (isOfMatrices(tile, *layout, task)) {
+      return loadMatrices(b, buffer, *layout, base, tile, task);
+    }
+    ElementAddress address = makeAddress(b, buffer, *layout, base, tile, task);
     int64_t length = getVectorLength(buffer, tile, *layout);
     Type element = tile.getElementType();
     SmallVector<Value> scalars;
@@ -306,7 +403,7 @@ struct LocalStoreLowering
       return failure();
     }
     Value base = adaptor.getDestination().front();
-    if (canStoreMatrices(tile, *layout, task)) {
+    if (isOfMatrices(tile, *layout, task)) {
       storeMatrices(b, buffer, *layout, base, tile, task, adaptor.getTile());
     } else {
       storeElements(b, buffer, *layout, base, tile, task, adaptor.getTile());
@@ -315,59 +412,6 @@ struct LocalStoreLowering
   }
 
 private:
-  /// `stmatrix` stores 8x8 matrices that lie in registers as in accumulators.
-  static bool canStoreMatrices(RankedTensorType tile,
-                               const SharedLayout &layout,
-                               const TaskThreads &task) {
-    return isPacked(tile) && tile.getRank() == 2 && layout.swizzleBytes >= 32 &&
-           tile.getDimSize(1) % 16 == 0 && task.threadsPerReplica % 128 == 0 &&
-           tile.getDimSize(0) == task.threadsPerReplica / 2 &&
-           getLayout(tile) == getAccumulatorLayout(tile.getContext(),
-                                                   tile.getShape(),
-                                                   task.threadsPerReplica);
-  }
-
-  /// Four matrices at a time: 16 rows by 16 columns of the tile, rows fastest.
-  /// Lane l gives the address of line l mod 8 of matrix l div 8. Lines are the
-  /// matrix's rows, or its columns where these are contiguous in memory.
-  static void storeMatrices(LoweringBuilder &b, MemDescType buffer,
-                            const SharedLayout &layout, Value base,
-                            RankedTensorType tile, const TaskThreads &task,
-                            ValueRange registers) {
-    Value thread = b.threadInTask(task);
-    Value lane = b.remConstant(thread, 32);
-    Value firstRow = b.mulConstant(b.divConstant(thread, 32), 16);
-    Value line = b.remConstant(lane, 8);
-    Value rowHalf = b.mulConstant(b.remConstant(b.divConstant(lane, 8), 2), 8);
-    Value columnHalf = b.mulConstant(b.divConstant(lane, 16), 8);
-    bool transposed = buffer.getTransposed();
-    Value row = b.add(firstRow, rowHalf), column = columnHalf;
-    (transposed ? column : row) = b.add(transposed ? column : row, line);
-    // Halves along the contiguous dimension begin 8 elements apart.
-    ElementAddress address(b, buffer, layout, base, {row, column},
-                           getLastBegin(buffer, layout, tile));
-    MLIRContext *context = b.builder.getContext();
-    Type i32 = b.builder.getI32Type();
-    for (int64_t group = 0; group < tile.getDimSize(1) / 16; ++group) {
-      SmallVector<Value> matrices;
-      for (Value pair : registers.slice(group * 4, 4)) {
-        matrices.push_back(b.create<LLVM::BitcastOp>(i32, pair));
-      }
-      b.create<NVVM::StMatrixOp>(address.get({0, group * 16}), matrices,
-                                 transposed ? NVVM::MMALayout::col
-                                            : NVVM::MMALayout::row,
-                                 NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
-                                 NVVM::LdStMatrixEltType::B16);
-    }
-  }
-
-  /// The largest column of a panel that a lane's first line begins at.
-  static int64_t getLastBegin(MemDescType buffer, const SharedLayout &layout,
-                              RankedTensorType tile) {
-    int64_t begins = buffer.getTransposed() ? tile.getDimSize(0) : 16;
-    return std::min(begins, layout.panelColumns) - 8;
-  }
-
   static void storeElements(LoweringBuilder &b, MemDescType buffer,
                             const SharedLayout &layout, Value base,
                             RankedTensorType tile, const TaskThreads &task,

@@ -80,6 +80,30 @@ tlx.kernel @matrices() {
   }
 }
 
+// A factor in registers is read by ldmatrix, sixteen columns at a time, and lies as
+// accumulators do; from a transposed view by its .trans form.
+// CHECK-LABEL: llvm.func @loaded_matrices(
+// CHECK-COUNT-4: nvvm.ldmatrix %{{.+}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<row>, num = 4 : i32, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>} : (!llvm.ptr<3>) -> !llvm.struct<(i32, i32, i32, i32)>
+// CHECK-NOT:     nvvm.ldmatrix
+// CHECK:         nvvm.wgmma.commit.group.sync.aligned
+// CHECK-COUNT-4: nvvm.ldmatrix %{{.+}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<col>
+// CHECK-NOT:     nvvm.ldmatrix
+// CHECK:         nvvm.wgmma.commit.group.sync.aligned
+tlx.kernel @loaded_matrices() {
+  %a = tlx.local_alloc at 0 : !tlx.memdesc<[64, 64], bf16>
+  %t = tlx.local_trans %a : !tlx.memdesc<[64, 64], bf16> -> !tlx.memdesc<[64, 64], bf16, transposed>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      %x = tlx.local_load %a : !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xbf16>
+      %s = tlx.async_dot %x, %a : tensor<64x64xbf16>, !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xf32>
+      %done = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+      %y = tlx.local_load %t : !tlx.memdesc<[64, 64], bf16, transposed> -> tensor<64x64xbf16>
+      %r = tlx.async_dot %y, %a, %done : tensor<64x64xbf16>, !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xf32>
+      %end = tlx.async_dot_wait %r pending(0) : tensor<64x64xf32>
+    }
+  }
+}
+
 // Into a transposed view, .trans makes the columns of a matrix its lines.
 // CHECK-LABEL: llvm.func @transposed_matrices(
 // CHECK-COUNT-4: nvvm.stmatrix %{{.+}} {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<col>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>}

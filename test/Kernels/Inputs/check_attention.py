@@ -75,6 +75,8 @@ def check_hopper(ptx, bindings):
         return f"expected products of {element}"
     if "stmatrix" not in ptx:
         return "expected stmatrix"
+    if ("ldmatrix" in ptx) != (bindings.get("Q_IN_REGISTERS") == "true"):
+        return "expected ldmatrix for queries in registers, and only there"
     others = set(re.findall(r"(?:st|ld)\.shared[.\w]*", ptx))
     if others - ({"st.shared.v4.b32", "ld.shared.v4.b32"} if rotated else set()):
         return f"expected no other accesses to shared memory, but got {others}"

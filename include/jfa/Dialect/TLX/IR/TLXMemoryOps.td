@@ -168,7 +168,9 @@ def TLX_LocalLoadOp : TLX_Op<"local_load", [
   let summary = "Read a buffer into a tile";
   let description = [{
     Every thread reads the elements that the tile's layout gives it, through the
-    generic proxy.
+    generic proxy. 16-bit tiles that lie as accumulators do are read by
+    `ldmatrix`, from transposed views by its `.trans` form (PTX ISA
+    9.7.15.5.15).
 
     From tensor memory each thread reads a row, or an equal part of one where
     the task has several warpgroups, and waits for it (`tcgen05.ld.32x32b`,

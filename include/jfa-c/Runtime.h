@@ -266,7 +266,9 @@ JFA_EXPORTED jfaStatus jfaAttentionBackwardPlanDestroy(
     jfaAttentionBackwardPlan *plan, jfaError *error);
 
 /** The bytes of device memory, aligned to 16, that the plan works with: the
- *  work lists, dq in 32 bits, and 8 bytes for each row of o and query head. */
+ *  work lists, dq in 32 bits, and 8 bytes for each row of o and query head.
+ *  With `deterministic` also a semaphore for each piece of dq, and of queries
+ *  that all sequences share several dq. */
 JFA_EXPORTED jfaStatus jfaAttentionBackwardPlanGetWorkspaceSize(
     const jfaAttentionBackwardPlan *plan, size_t *bytes, jfaError *error);
 

@@ -125,6 +125,9 @@ std::string emu::parseManifest(llvm::StringRef text, llvm::StringRef entry,
         uint32_t(object->getInteger("registers").value_or(0));
     if (const json::Object *parameters = object->getObject("parameters")) {
       manifest.isCausal = parameters->getBoolean("CAUSAL").value_or(false);
+      manifest.isDeterministic =
+          parameters->getBoolean("DETERMINISTIC").value_or(false) ||
+          parameters->getBoolean("COPIES").value_or(false);
       manifest.headDim = parameters->getInteger("HEAD_DIM").value_or(0);
       manifest.rotatesInputs =
           parameters->getBoolean("ROTATE_INPUTS").value_or(false);

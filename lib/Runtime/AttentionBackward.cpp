@@ -37,6 +37,11 @@ static void dropParameter(KernelParameters &parameters, const char *name) {
       parameters.end());
 }
 
+bool AttentionBackwardPlan::mayHaveCopies() const {
+  return problem.deterministic &&
+         problem.forward.mode == JFA_ATTENTION_MODE_BROADCAST_QUERY;
+}
+
 Status AttentionBackwardPlan::loadMain(KernelParameters parameters) {
   const AttentionProblem &forward = problem.forward;
   AttentionKernel &kernel = launches[kMain].kernel;
@@ -44,7 +49,9 @@ Status AttentionBackwardPlan::loadMain(KernelParameters parameters) {
   // Without queries there is nothing to keep, but dk and dv to write.
   bool mayKeep = forward.mode == JFA_ATTENTION_MODE_BROADCAST_QUERY &&
                  forward.queryHeads == forward.kvHeads && queries > 0 &&
-                 queries <= kKeptQueries && !problem.deterministic;
+                 queries <= kKeptQueries;
+  parameters.emplace_back("DETERMINISTIC",
+                          problem.deterministic ? "true" : "false");
   if (mayKeep) {
     KernelParameters own = parameters;
     dropParameter(own, "JAGGED");
@@ -55,8 +62,6 @@ Status AttentionBackwardPlan::loadMain(KernelParameters parameters) {
       return status;
     }
   }
-  parameters.emplace_back("DETERMINISTIC",
-                          problem.deterministic ? "true" : "false");
   return kernel.load(*driver, gpu, "attention_bwd", parameters);
 }
 
@@ -70,6 +75,7 @@ Status AttentionBackwardPlan::loadKernels() {
     setParameter(post, "JAGGED", "false");
   }
   dropParameter(post, "BROADCAST_QUERY");
+  post.emplace_back("COPIES", mayHaveCopies() ? "true" : "false");
   Status status =
       launches[kPre].kernel.load(*driver, gpu, "attention_bwd_pre", pre);
   if (!status.failed()) {
@@ -98,7 +104,8 @@ Status AttentionBackwardPlan::shapeMaps() {
   set(Slot::DV, problem.dV);
   constexpr auto kBytes = int64_t(sizeof(float));
   int64_t heads = forward.queryHeads, dim = forward.headDim;
-  set(Slot::DQSums, {forward.q.rows, heads, dim, heads * dim, dim, kBytes});
+  set(Slot::DQSums,
+      {copies * forward.q.rows, heads, dim, heads * dim, dim, kBytes});
   TensorLayout padded = {heads, paddedRows, 1, paddedRows, 1, kBytes};
   set(Slot::LseLog2, padded);
   set(Slot::Delta, padded);
@@ -130,6 +137,19 @@ Status AttentionBackwardPlan::listRows(const Sequences &sequences,
   return makeWorkList(sequences, shape, launch.work);
 }
 
+/// So many that tiles that add to the same sums of shared queries, kStepsApart
+/// steps one after the other, need not wait for each other.
+int64_t AttentionBackwardPlan::chooseCopies(int64_t workers) const {
+  constexpr int64_t kStepsApart = 3, kOverhead = 2;
+  const AttentionProblem &forward = problem.forward;
+  int64_t group = forward.queryHeads / forward.kvHeads;
+  int64_t steps = (forward.sequences.qLength + blockM - 1) / blockM * group;
+  int64_t ofHead = (workers + forward.kvHeads - 1) / forward.kvHeads;
+  int64_t perTile = steps + kOverhead;
+  int64_t wanted = (ofHead * kStepsApart + perTile - 1) / perTile;
+  return std::clamp<int64_t>(wanted, 1, std::max<int64_t>(1, ofHead));
+}
+
 Status AttentionBackwardPlan::listKeys(Launch &launch) {
   const AttentionProblem &forward = problem.forward;
   const Manifest &manifest = launch.kernel.getManifest();
@@ -147,17 +167,32 @@ Status AttentionBackwardPlan::listKeys(Launch &launch) {
                   std::max<int64_t>(1, manifest.getInteger("CTAS_PER_SM", 1));
   shape.order = forward.workOrder;
   shape.overhead = 2;
+  shape.inOrder = problem.deterministic;
   launch.qLength = int32_t(forward.sequences.qLength);
   if (keepsQueries) {
     shape.blockM = kKeyTile;
-    return makeRunList(forward.sequences, shape, launch.work);
+    Status status = makeRunList(forward.sequences, shape, launch.work);
+    if (mayHaveCopies() && !launch.work.tiles.empty()) {
+      // CTAs keep to one head, and have sums of their own.
+      copies = int64_t(launch.work.tiles.size()) / forward.kvHeads;
+    }
+    return status;
   }
   Status status = launch.kernel.getRows("BLOCK_N", shape.blockM);
   if (!status.failed()) {
     status = launch.kernel.getRows("BLOCK_M", shape.blockN);
   }
-  return status.failed() ? status
-                         : makeWorkList(forward.sequences, shape, launch.work);
+  if (status.failed()) {
+    return status;
+  }
+  blockM = shape.blockN;
+  shape.inOrder &= !mayHaveCopies();
+  status = makeWorkList(forward.sequences, shape, launch.work);
+  if (!status.failed() && mayHaveCopies()) {
+    numberTiles(forward.kvHeads, launch.work);
+    copies = chooseCopies(int64_t(launch.work.tiles.size()));
+  }
+  return status;
 }
 
 Status AttentionBackwardPlan::listWork() {
@@ -186,8 +221,20 @@ Status AttentionBackwardPlan::listWork() {
 
 size_t AttentionBackwardPlan::getSumsBytes() const {
   const AttentionProblem &forward = problem.forward;
-  return size_t(forward.q.rows) * size_t(forward.queryHeads) *
+  return size_t(copies) * size_t(forward.q.rows) * size_t(forward.queryHeads) *
          size_t(forward.headDim) * sizeof(float);
+}
+
+size_t AttentionBackwardPlan::getTurnsBytes() const {
+  if (!launches[kMain].kernel.takes(Slot::Turns) || !problem.deterministic) {
+    return 0;
+  }
+  int64_t queries = problem.forward.sequences.qLength;
+  int64_t blocks = mayHaveCopies() ? copies * ((queries + blockM - 1) / blockM)
+                                   : paddedRows / blockM;
+  // Two pieces for each block of queries.
+  return 2 * sizeof(int32_t) * size_t(blocks) *
+         size_t(problem.forward.queryHeads);
 }
 
 void AttentionBackwardPlan::layOutWorkspace() {
@@ -200,7 +247,8 @@ void AttentionBackwardPlan::layOutWorkspace() {
   sumsOffset = size;
   lseOffset = sumsOffset + alignWorkspace(getSumsBytes());
   deltaOffset = lseOffset + size_t(paddedRows) * perRow;
-  workspaceSize = deltaOffset + size_t(paddedRows) * perRow;
+  turnsOffset = deltaOffset + size_t(paddedRows) * perRow;
+  workspaceSize = turnsOffset + alignWorkspace(getTurnsBytes());
 }
 
 Status AttentionBackwardPlan::create(const Driver &driver, const Gpu &gpu,
@@ -212,10 +260,10 @@ Status AttentionBackwardPlan::create(const Driver &driver, const Gpu &gpu,
       (forward.o.rows / kPaddedRows + forward.sequences.count) * kPaddedRows;
   Status status = plan.loadKernels();
   if (!status.failed()) {
-    status = plan.shapeMaps();
+    status = plan.listWork();
   }
   if (!status.failed()) {
-    status = plan.listWork();
+    status = plan.shapeMaps();
   }
   plan.layOutWorkspace();
   // The caller's arrays may be gone when the plan is used.
@@ -263,6 +311,28 @@ Status AttentionBackwardPlan::initializeWorkspace(void *workspace, size_t bytes,
   return status;
 }
 
+/// Clears what no kernel does before it is added to.
+Status AttentionBackwardPlan::clearWorkspace(char *base,
+                                             Driver::Stream stream) const {
+  auto clear = [&](size_t offset, size_t size) {
+    auto begin = reinterpret_cast<Driver::Pointer>(base + offset);
+    return size == 0
+               ? success()
+               : driver->check(driver->setMemoryAsync(begin, 0, size, stream),
+                               "set memory");
+  };
+  // A shared block of queries and no sequence: its gradient is 0. Of several
+  // sums attention_bwd_pre clears the first; attention_bwd_query stores them.
+  bool isAlone = launches[kPre].grid == 0 && launches[kPost].grid > 0;
+  if (isAlone || (copies > 1 && !keepsQueries)) {
+    Status status = clear(sumsOffset, getSumsBytes());
+    if (status.failed()) {
+      return status;
+    }
+  }
+  return clear(turnsOffset, launches[kMain].grid > 0 ? getTurnsBytes() : 0);
+}
+
 Status
 AttentionBackwardPlan::execute(const jfaAttentionBackwardBuffers &buffers,
                                void *workspace, size_t bytes,
@@ -292,6 +362,9 @@ AttentionBackwardPlan::execute(const jfaAttentionBackwardBuffers &buffers,
   common.set(Slot::LseLog2, base + lseOffset);
   common.set(Slot::Delta, base + deltaOffset);
   common.set(Slot::RowsStride, paddedRows);
+  common.set(Slot::Heads, problem.forward.queryHeads);
+  common.set(Slot::Turns, base + turnsOffset);
+  common.set(Slot::DQCopies, int32_t(copies));
   // All that can be refused comes before the first launch.
   std::array<AttentionArguments, kNumLaunches> arguments;
   std::array<AttentionKernel::Prepared, kNumLaunches> prepared;
@@ -309,16 +382,13 @@ AttentionBackwardPlan::execute(const jfaAttentionBackwardBuffers &buffers,
       return status;
     }
   }
-  if (launches[kPre].grid == 0 && launches[kPost].grid > 0) {
-    // A shared block of queries and no sequence: its gradient is 0.
-    auto sums = reinterpret_cast<Driver::Pointer>(base + sumsOffset);
-    status = driver->check(
-        driver->setMemoryAsync(sums, 0, getSumsBytes(), stream), "set memory");
-  }
+  status = clearWorkspace(base, stream);
+  bool isDependent = false;
   for (size_t i = 0; i < kNumLaunches && !status.failed(); ++i) {
     if (launches[i].grid > 0) {
       status = launches[i].kernel.launch(*driver, launches[i].grid, prepared[i],
-                                         stream);
+                                         stream, isDependent);
+      isDependent = true;
     }
   }
   return status;

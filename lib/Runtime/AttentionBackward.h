@@ -21,6 +21,15 @@
 // blocks: the sequence b whose rows in o begin at s has its own begin at
 // (s / kPaddedRows + b) * kPaddedRows.
 //
+// In the deterministic mode additions to dq_acc have an order. Tiles take
+// `turns`, semaphores of 32 bits, [blocks of BLOCK_M padded rows, heads, 2],
+// one for each piece that they add to; all CTAs run at the same time. Queries
+// that all sequences share have `dq_copies` sums: `dq_acc` is [dq_copies, rows
+// of q, heads, D], and attention_bwd_post adds them up in this order. Tiles of
+// attention_bwd are numbered in the list: tile i of a head is the (i /
+// dq_copies)-th to add to sums i mod dq_copies, which have semaphores of their
+// own. Every CTA of attention_bwd_query has sums of its own.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef JFA_LIB_RUNTIME_ATTENTIONBACKWARD_H
@@ -73,7 +82,11 @@ private:
   bool keepsQueries = false;
   /// Rows of `lse_log2` and `delta`.
   int64_t paddedRows;
-  size_t sumsOffset, lseOffset, deltaOffset, workspaceSize;
+  /// Sums of each row of dq.
+  int64_t copies = 1;
+  /// Queries of a step of attention_bwd.
+  int64_t blockM = 1;
+  size_t sumsOffset, lseOffset, deltaOffset, turnsOffset, workspaceSize;
 
   Status loadKernels();
   Status shapeMaps();
@@ -82,7 +95,12 @@ private:
   Status loadMain(KernelParameters parameters);
   Status listKeys(Launch &launch);
   void layOutWorkspace();
+  int64_t chooseCopies(int64_t workers) const;
+  /// Whether there may be several sums of each row of dq.
+  bool mayHaveCopies() const;
   size_t getSumsBytes() const;
+  size_t getTurnsBytes() const;
+  Status clearWorkspace(char *base, Driver::Stream stream) const;
 };
 
 } // namespace jfa::runtime

@@ -56,6 +56,8 @@ static constexpr SlotDescription kSlots[kNumSlots] = {
     {"num_sequences", ArgumentKind::Scalar, ElementType::I32},
     {"num_items", ArgumentKind::Scalar, ElementType::I32},
     {"heads", ArgumentKind::Scalar, ElementType::I32},
+    {"turns", ArgumentKind::Pointer, ElementType::I32},
+    {"dq_copies", ArgumentKind::Scalar, ElementType::I32},
 };
 
 Status jfa::runtime::bindArguments(const Manifest &manifest,
@@ -260,21 +262,35 @@ Status AttentionKernel::shapeMaps(jfaElementType elementType,
 //===----------------------------------------------------------------------===//
 
 LaunchConfig AttentionKernel::makeConfig(int64_t grid,
-                                         ClusterAttribute &cluster,
-                                         Driver::Stream stream) const {
+                                         LaunchAttributes &attributes,
+                                         Driver::Stream stream,
+                                         bool isDependent) const {
   const Manifest &manifest = getManifest();
   LaunchConfig config = {};
   config.grid[0] = unsigned(grid * getClusterSize());
   config.grid[1] = config.grid[2] = 1;
   for (size_t i = 0; i < 3; ++i) {
     config.block[i] = unsigned(manifest.block[i]);
-    cluster.size[i] = unsigned(manifest.cluster[i]);
   }
   config.sharedBytes = unsigned(manifest.sharedMemoryBytes);
   config.stream = stream;
-  cluster.id = Driver::kLaunchClusterDimension;
-  config.attributes = &cluster;
-  config.numAttributes = getClusterSize() > 1 ? 1 : 0;
+  config.attributes = attributes.data();
+  if (getClusterSize() > 1) {
+    LaunchAttribute &cluster = attributes[config.numAttributes++];
+    cluster.id = Driver::kLaunchClusterDimension;
+    std::copy(manifest.cluster.begin(), manifest.cluster.end(), cluster.value);
+  }
+  if (takes(Slot::Turns) && isDeterministic()) {
+    // CTAs wait for each other: all run at the same time, or none does.
+    LaunchAttribute &cooperative = attributes[config.numAttributes++];
+    cooperative.id = Driver::kLaunchCooperative;
+    cooperative.value[0] = 1;
+  } else if (isDependent &&
+             manifest.getParameter("DEPENDENT_LAUNCH", "false") == "true") {
+    LaunchAttribute &dependent = attributes[config.numAttributes++];
+    dependent.id = Driver::kLaunchProgrammaticDependent;
+    dependent.value[0] = 1;
+  }
   return config;
 }
 
@@ -291,8 +307,8 @@ Status AttentionKernel::countWorkers(const Driver &driver, const Gpu &gpu,
     return status;
   }
   int count = 0;
-  ClusterAttribute cluster = {};
-  LaunchConfig config = makeConfig(1, cluster, nullptr);
+  LaunchAttributes attributes = {};
+  LaunchConfig config = makeConfig(1, attributes, nullptr);
   status = driver.check(driver.maxActiveClusters(&count, function, &config),
                         "count the clusters that run at once");
   if (!status.failed() && count < 1) {
@@ -326,10 +342,10 @@ Status AttentionKernel::prepare(const Driver &driver,
 }
 
 Status AttentionKernel::launch(const Driver &driver, int64_t grid,
-                               Prepared &prepared,
-                               Driver::Stream stream) const {
-  ClusterAttribute cluster = {};
-  LaunchConfig config = makeConfig(grid, cluster, stream);
+                               Prepared &prepared, Driver::Stream stream,
+                               bool isDependent) const {
+  LaunchAttributes attributes = {};
+  LaunchConfig config = makeConfig(grid, attributes, stream, isDependent);
   return driver.check(
       driver.launchKernel(&config, function, prepared.values, nullptr),
       "launch a kernel");

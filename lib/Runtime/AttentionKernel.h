@@ -56,10 +56,12 @@ enum class Slot {
   BlockStarts,
   NumSequences,
   NumItems,
-  Heads
+  Heads,
+  Turns,
+  DQCopies
 };
 constexpr size_t kNumTensors = size_t(Slot::SinCos) + 1;
-constexpr size_t kNumSlots = size_t(Slot::Heads) + 1;
+constexpr size_t kNumSlots = size_t(Slot::DQCopies) + 1;
 
 /// Resolves a kernel's arguments by name; refuses a name that is unknown, or of
 /// another kind or type than the runtime passes.
@@ -145,9 +147,11 @@ public:
   /// Neither allocates anything.
   Status prepare(const Driver &driver, const AttentionArguments &arguments,
                  Prepared &prepared) const;
-  /// Launches `grid` clusters. Allocates nothing.
+  /// Launches `grid` clusters. Allocates nothing. If `isDependent`, what is
+  /// before it in the stream is a kernel that the same plan has launched: one
+  /// that knows how to wait for it (DEPENDENT_LAUNCH) may start before its end.
   Status launch(const Driver &driver, int64_t grid, Prepared &prepared,
-                Driver::Stream stream) const;
+                Driver::Stream stream, bool isDependent = false) const;
 
   const Kernel &getKernel() const { return *kernel; }
   const Manifest &getManifest() const { return kernel->getManifest(); }
@@ -166,8 +170,15 @@ private:
   std::array<TensorMapShape, kNumTensors> maps;
 
   Status checkCluster(const Gpu &gpu) const;
-  LaunchConfig makeConfig(int64_t grid, ClusterAttribute &cluster,
-                          Driver::Stream stream) const;
+  /// Whether its sums have an order.
+  bool isDeterministic() const {
+    return getManifest().getParameter("DETERMINISTIC", "false") == "true";
+  }
+  /// Room for as many as a launch may have.
+  using LaunchAttributes = std::array<LaunchAttribute, 2>;
+  LaunchConfig makeConfig(int64_t grid, LaunchAttributes &attributes,
+                          Driver::Stream stream,
+                          bool isDependent = false) const;
 };
 
 } // namespace jfa::runtime

@@ -26,12 +26,12 @@ struct alignas(64) TensorMap {
   uint64_t words[16];
 };
 
-/// A CUlaunchAttribute that says how large clusters are.
-struct alignas(8) ClusterAttribute {
+/// A CUlaunchAttribute.
+struct alignas(8) LaunchAttribute {
   int id;
   unsigned padding = 0;
-  /// Of a union of 64 bytes.
-  unsigned size[16];
+  /// A union of 64 bytes.
+  unsigned value[16];
 };
 
 /// A CUlaunchConfig.
@@ -40,7 +40,7 @@ struct LaunchConfig {
   unsigned block[3];
   unsigned sharedBytes;
   struct CUstream_st *stream;
-  ClusterAttribute *attributes;
+  LaunchAttribute *attributes;
   unsigned numAttributes;
 };
 
@@ -61,7 +61,9 @@ struct Driver {
   static constexpr int kDeviceComputeMajor = 75;
   static constexpr int kDeviceComputeMinor = 76;
   static constexpr int kDeviceClusterLaunch = 120;
+  static constexpr int kLaunchCooperative = 2;
   static constexpr int kLaunchClusterDimension = 4;
+  static constexpr int kLaunchProgrammaticDependent = 6;
   static constexpr int kFunctionMaxDynamicShared = 8;
   static constexpr int kFunctionRegisters = 4;
 

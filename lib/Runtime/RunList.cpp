@@ -86,40 +86,72 @@ static int64_t chooseWorkers(const Cutter &cutter, int64_t heads,
   return best;
 }
 
-Status jfa::runtime::makeRunList(const Sequences &sequences,
-                                 const WorkShape &shape, WorkList &list) {
+/// Gives workers of every head the items of those in `list`, which are one
+/// head's. They start in this order: those of all heads with the same share
+/// together.
+static Status repeatForHeads(int64_t heads, WorkList &list) {
   // The kernel multiplies an item's number by four in 32 bits.
   constexpr int64_t kMaxItems = std::numeric_limits<int32_t>::max() / 4 - 1;
+  auto numItems = int64_t(list.items.size());
+  if (numItems > kMaxItems / heads) {
+    return invalid("batch_size", "to make at most ", kMaxItems,
+                   " runs of keys of a head, but got more");
+  }
+  WorkList one = std::move(list);
+  list = {};
+  list.items.reserve(size_t(numItems * heads) + 1);
+  list.starts.assign(1, 0);
+  for (size_t worker = 0; worker + 1 < one.starts.size(); ++worker) {
+    auto begin = size_t(one.starts[worker]),
+         end = size_t(one.starts[worker + 1]);
+    for (int64_t head = 0; head < heads; ++head) {
+      for (size_t i = begin; i < end; ++i) {
+        list.items.push_back(one.items[i]);
+        list.items.back().head = int32_t(head);
+      }
+      list.starts.push_back(int32_t(list.items.size()));
+      list.tiles.push_back(int32_t(end - begin));
+    }
+  }
+  return success();
+}
+
+void jfa::runtime::numberTiles(int64_t heads, WorkList &list) {
+  std::vector<int32_t> next(size_t(heads), 0);
+  // Workers take their r-th tiles at about the same time.
+  bool isAny = true;
+  for (int32_t r = 0; isAny; ++r) {
+    isAny = false;
+    for (size_t worker = 0; worker + 1 < list.starts.size(); ++worker) {
+      int32_t at = list.starts[worker] + r;
+      if (at < list.starts[worker + 1]) {
+        WorkItem &item = list.items[size_t(at)];
+        item.count = next[size_t(item.head)]++;
+        isAny = true;
+      }
+    }
+  }
+}
+
+Status jfa::runtime::makeRunList(const Sequences &sequences,
+                                 const WorkShape &shape, WorkList &list) {
   list.items.clear();
   list.starts.assign(1, 0);
+  list.tiles.clear();
   Cutter cutter(sequences, shape.blockM);
   if (cutter.numTiles == 0) {
     return success();
   }
   int64_t each = chooseWorkers(cutter, shape.heads, shape.workers);
-  std::vector<WorkItem> runs;
   std::vector<int32_t> counts(size_t(each), 0);
   cutter.forEach(
       each, [&](int64_t worker, int64_t sequence, int64_t tile, int64_t count) {
-        runs.push_back({int32_t(sequence), int32_t(tile * shape.blockM), 0,
-                        int32_t(count)});
+        list.items.push_back({int32_t(sequence), int32_t(tile * shape.blockM),
+                              0, int32_t(count)});
         ++counts[size_t(worker)];
       });
-  if (int64_t(runs.size()) > kMaxItems / shape.heads) {
-    return invalid("batch_size", "to make at most ", kMaxItems,
-                   " runs of keys of a head, but got more");
-  }
-  // CTAs start in this order: those of all heads with the same share together.
-  size_t begin = 0;
   for (int32_t count : counts) {
-    for (int64_t head = 0; head < shape.heads; ++head) {
-      for (size_t i = begin; i < begin + size_t(count); ++i) {
-        list.items.push_back(runs[i]);
-        list.items.back().head = int32_t(head);
-      }
-      list.starts.push_back(int32_t(list.items.size()));
-    }
-    begin += size_t(count);
+    list.starts.push_back(list.starts.back() + count);
   }
-  return success();
+  return repeatForHeads(shape.heads, list);
 }

@@ -193,8 +193,8 @@ TileOrder::TileOrder(const Entries &entries, const WorkShape &shape,
   costs.assign(1, {0, 0, 1});
   items.clear();
   addGrouped(tilesToGroup);
-  if (shape.causal) {
-    addCausal();
+  if (shape.causal || shape.inOrder) {
+    addSections();
   } else {
     addFull();
   }
@@ -274,7 +274,7 @@ void TileOrder::addFull() {
   }
 }
 
-void TileOrder::addCausal() {
+void TileOrder::addSections() {
   int64_t cacheBytes = shape.order == WorkOrder::Unsectioned
                            ? std::numeric_limits<int64_t>::max()
                            : kCacheBytes;
@@ -301,7 +301,7 @@ void TileOrder::addCausal() {
 
 /// Adds the tiles of a section, those that cost most first.
 void TileOrder::addSection() {
-  if (shape.order == WorkOrder::Unsorted) {
+  if (shape.order == WorkOrder::Unsorted && !shape.inOrder) {
     for (const Part &part : section) {
       for (int32_t tile = 0; tile < part.entry.tiles; ++tile) {
         add(part, tile, 1, getCost(part.entry, tile));
@@ -315,26 +315,37 @@ void TileOrder::addSection() {
   section.clear();
 }
 
-/// Counts how many tiles cost how much, so that tiles that cost the same stay
-/// in order. A section's costs are about as many as its tiles, or fewer.
+/// Those that cost most come first. If tiles wait for those before them, the
+/// first of each sequence do, or with a mask the last, which cost least. Counts
+/// how many tiles have which rank, so that tiles of one rank stay in order. A
+/// section's ranks are about as many as its tiles, or fewer.
 void TileOrder::addSortedSection() {
   unsorted.clear();
-  int32_t most = 0;
+  int32_t most = 0, mostTiles = 0;
   for (const Part &part : section) {
-    for (int32_t tile = 0; tile < part.entry.tiles; ++tile) {
+    mostTiles = std::max(mostTiles, part.entry.tiles);
+    for (int32_t i = 0; i < part.entry.tiles; ++i) {
+      bool isBackward = shape.inOrder && shape.causal;
+      int32_t tile = isBackward ? part.entry.tiles - 1 - i : i;
       unsorted.push_back({&part, tile, getCost(part.entry, tile)});
       most = std::max(most, unsorted.back().cost);
     }
   }
-  // Where tiles that cost so much begin.
-  places.assign(size_t(most) + 2, 0);
+  bool byCost = shape.causal;
+  auto getRank = [&](const Tile &tile) {
+    return size_t(!byCost         ? tile.tile
+                  : shape.inOrder ? tile.cost
+                                  : most - tile.cost);
+  };
+  // Where tiles of a rank begin.
+  places.assign(size_t(byCost ? most : mostTiles) + 2, 0);
   for (const Tile &tile : unsorted) {
-    ++places[size_t(most - tile.cost) + 1];
+    ++places[getRank(tile) + 1];
   }
   std::partial_sum(places.begin(), places.end(), places.begin());
   sortedTiles.resize(unsorted.size());
   for (const Tile &tile : unsorted) {
-    sortedTiles[places[size_t(most - tile.cost)]++] = tile;
+    sortedTiles[places[getRank(tile)]++] = tile;
   }
   for (const Tile &tile : sortedTiles) {
     add(*tile.part, tile.tile, 1, tile.cost);

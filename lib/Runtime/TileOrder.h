@@ -148,7 +148,7 @@ private:
   void addAlike(const Entry &entry, int64_t count);
   void addCosts(const Entry &entry, int32_t heads, int64_t count);
   void addFull();
-  void addCausal();
+  void addSections();
   void addSection();
   void addSquareSection();
   void addSortedSection();

@@ -47,7 +47,7 @@ struct WorkItem {
   int32_t row;
   int32_t head;
   /// How many heads from `head` on have such a tile; in lists of runs, how many
-  /// tiles there are from `row` on.
+  /// tiles there are from `row` on; after numberTiles(), the tile's number.
   int32_t count;
 
   bool operator==(const WorkItem &other) const {
@@ -119,6 +119,11 @@ struct WorkShape {
   TileRows rows = TileRows::Queries;
   /// The steps that a tile's beginning and end take.
   int64_t overhead = 1;
+  /// Whether tiles of a sequence and head wait for each other: each for the one
+  /// before it, or if causal for the one after it. They are listed in that
+  /// order, and as many heads and sequences as fit the cache take turns, so
+  /// that few of each run at the same time.
+  bool inOrder = false;
   /// Longer lists, in tiles, have items of several heads.
   int64_t groupAbove = std::numeric_limits<int64_t>::max();
 };
@@ -178,6 +183,10 @@ Status makeWorkList(const Sequences &sequences, const WorkShape &shape,
 /// can be.
 Status makeRunList(const Sequences &sequences, const WorkShape &shape,
                    WorkList &list);
+
+/// Replaces the `count` of every item, which has one tile, by how many tiles of
+/// its head come before it, in an order that all workers keep.
+void numberTiles(int64_t heads, WorkList &list);
 
 } // namespace jfa::runtime
 

@@ -21,12 +21,27 @@ using namespace mlir::jfa::sim;
 namespace runtime = ::jfa::runtime;
 
 /// The arrays, in this order.
-static const char *const kArrays[] = {
-    "q",         "k",     "v",           "o",           "lse",   "q_offsets",
-    "k_offsets", "items", "item_starts", "tile_counts", "do",    "dq",
-    "dk",        "dv",    "dq_acc",      "lse_log2",    "delta", "block_starts",
-    "sincos"};
-static constexpr size_t kNumArrays = 19;
+static const char *const kArrays[] = {"q",
+                                      "k",
+                                      "v",
+                                      "o",
+                                      "lse",
+                                      "q_offsets",
+                                      "k_offsets",
+                                      "items",
+                                      "item_starts",
+                                      "tile_counts",
+                                      "do",
+                                      "dq",
+                                      "dk",
+                                      "dv",
+                                      "dq_acc",
+                                      "lse_log2",
+                                      "delta",
+                                      "turns",
+                                      "block_starts",
+                                      "sincos"};
+static constexpr size_t kNumArrays = 20;
 /// As the runtime's, in lib/Runtime/AttentionBackward.h.
 static constexpr int64_t kPaddedRows = 128;
 
@@ -189,21 +204,6 @@ void Attention::makeTensors() {
   }
 }
 
-void Attention::makeGradients() {
-  Shape padded = {problem.heads, paddedRows};
-  makeTensor(kDO, element, {oRows, problem.heads, dim});
-  makeTensor(kDQ, element, {qRows, problem.heads, dim});
-  makeTensor(kDK, element, {kRows, problem.kvHeads, dim});
-  makeTensor(kDV, element, {kRows, problem.kvHeads, dim});
-  makeTensor(kDQSums, ElementKind::F32, {qRows, problem.heads, dim});
-  makeTensor(kLseLog2, ElementKind::F32, padded);
-  makeTensor(kDelta, ElementKind::F32, padded);
-  std::mt19937_64 random(problem.seed + 1);
-  if (problem.values) {
-    fillNormal((*arrays)[kDO], random);
-  }
-}
-
 /// Adds an array of 32-bit integers.
 static void addTable(std::vector<GlobalArray> &arrays, const char *name,
                      const std::vector<int64_t> &values) {
@@ -213,6 +213,28 @@ static void addTable(std::vector<GlobalArray> &arrays, const char *name,
     encode(array.kind, values[i], array.at(int64_t(i)));
   }
   array.setAllWritten();
+}
+
+void Attention::makeGradients() {
+  Shape padded = {problem.heads, paddedRows};
+  makeTensor(kDO, element, {oRows, problem.heads, dim});
+  makeTensor(kDQ, element, {qRows, problem.heads, dim});
+  makeTensor(kDK, element, {kRows, problem.kvHeads, dim});
+  makeTensor(kDV, element, {kRows, problem.kvHeads, dim});
+  makeTensor(kDQSums, ElementKind::F32,
+             {countSums() * qRows, problem.heads, dim});
+  makeTensor(kLseLog2, ElementKind::F32, padded);
+  makeTensor(kDelta, ElementKind::F32, padded);
+  std::mt19937_64 random(problem.seed + 1);
+  if (problem.values) {
+    fillNormal((*arrays)[kDO], random);
+  }
+  // Two for each block of at least 64 queries.
+  addTable(*arrays, kArrays[kTurns],
+           std::vector<int64_t>(
+               size_t((paddedRows / 64 + countSums() * (qRows / 64 + 1)) * 2 *
+                      problem.heads),
+               0));
 }
 
 void Attention::makeTables() {
@@ -233,7 +255,11 @@ static void listInOrder(const runtime::Sequences &sequences,
       int64_t rows = shape.rows == runtime::TileRows::Queries
                          ? sequences.getQueries(i)
                          : sequences.getKeys(i);
-      for (int64_t row = 0; row < rows; row += shape.blockM) {
+      int64_t tiles = (rows + shape.blockM - 1) / shape.blockM;
+      for (int64_t j = 0; j < tiles; ++j) {
+        // With a mask tiles in order wait for the one after them.
+        bool isBackward = shape.inOrder && shape.causal;
+        int64_t row = (isBackward ? tiles - 1 - j : j) * shape.blockM;
         list.items.push_back(
             runtime::WorkItem{int32_t(i), int32_t(row), int32_t(head), heads});
       }
@@ -279,6 +305,9 @@ std::string Attention::makeItems() {
   if (areRuns) {
     shape.workers = problem.balances ? shape.workers : 1;
   }
+  bool isNumbered = problem.deterministic && problem.broadcastQuery &&
+                    part == AttentionPart::Backward;
+  shape.inOrder = problem.deterministic && !isNumbered;
   if (problem.balances || areRuns) {
     runtime::Status status =
         areRuns ? runtime::makeRunList(sequences, shape, work)
@@ -288,6 +317,9 @@ std::string Attention::makeItems() {
     }
   } else {
     listInOrder(sequences, shape, work);
+  }
+  if (isNumbered) {
+    runtime::numberTiles(shape.heads, work);
   }
   ctas = (int64_t(work.starts.size()) - 1) * clusterSize;
   std::vector<int64_t> list;
@@ -363,7 +395,10 @@ bool Attention::lookUp(const std::string &name, Value &value) const {
       {"rows_stride", paddedRows},
       {"num_sequences", numSequences},
       {"num_items", numItems},
-      {"heads", problem.heads}};
+      {"heads", problem.heads},
+      // Fewer than CTAs, so that tiles of several take turns.
+      {"dq_copies",
+       part == AttentionPart::Backward ? (countSums() + 1) / 2 : countSums()}};
   for (auto [scalar, number] : scalars) {
     if (name == scalar) {
       value.integer = number;
@@ -409,8 +444,9 @@ std::string Attention::bind(const AttentionProblem &newProblem,
       array.setAllWritten();
     }
   }
-  // Sums are added to.
-  if (isBackwardMain(part)) {
+  // Sums are added to. Of several, the host clears those that no kernel does.
+  if (isBackwardMain(part) ||
+      (part == AttentionPart::BackwardPre && countSums() > 1)) {
     (*arrays)[kDQSums].setAllWritten();
   }
   for (const Argument &argument : program->arguments) {

@@ -38,6 +38,9 @@ std::string Explain::awaited(const Task &task) const {
     return "named barrier " + std::to_string(condition.barrier);
   case Condition::Cluster:
     return "the cluster's barrier";
+  case Condition::Semaphore:
+    return "semaphore " + std::to_string(condition.barrier) + " of " +
+           machine.arrays[size_t(condition.array)].name;
   default:
     return "operations in flight";
   }
@@ -62,6 +65,11 @@ Note Explain::waiter(const Task &task) const {
         machine.ctas[task.rank].named[size_t(condition.barrier)];
     text += ": " + std::to_string(named.arrived) + " of " +
             plural(named.total, "thread");
+  } else if (condition.kind == Condition::Semaphore) {
+    int64_t count =
+        machine.semaphores.at({condition.array, condition.barrier}).count;
+    text +=
+        ": " + std::to_string(count) + " of " + plural(condition.count, "post");
   }
   return {condition.site, text};
 }
@@ -111,6 +119,8 @@ Explain::getSignallers(const Task &waiter) const {
     }
   } else if (condition.kind == Condition::Cluster) {
     ops = machine.program.clusterSignallers;
+  } else if (condition.kind == Condition::Semaphore) {
+    ops = machine.program.semaphoreSignallers;
   }
   std::vector<Signaller> signallers;
   for (const Task &task : machine.tasks) {

@@ -360,9 +360,10 @@ bool Machine::access(Task &task, int64_t array, int64_t begin, int64_t end,
 }
 
 bool Machine::access(AsyncOp &op, int64_t array, int64_t begin, int64_t end,
-                     bool isWrite, bool isReduction) {
+                     bool isWrite, bool isReduction, bool isOrdered) {
   Access access = makeAccess(op, isWrite);
   access.epoch = isWrite ? op.globalEpoch : op.epoch;
   access.isReduction = isReduction;
+  access.isOrdered = isOrdered;
   return recordGlobal(access, op.knowledge, array, begin, end);
 }

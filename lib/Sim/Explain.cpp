@@ -24,7 +24,7 @@ std::string Explain::barrier(const MBarrier &barrier) const {
   if (array.count > 1) {
     name += "[" + std::to_string(barrier.index) + "]";
   }
-  if (machine.program.clusterSize > 1) {
+  if (machine.options.together > 1) {
     name += " of CTA " + std::to_string(machine.getCta(barrier.rank));
   }
   return name;

@@ -130,6 +130,12 @@ bool AttentionLaunches::add(ArrayRef<Extent> sequences) {
   problem.causal = getFlag(kernel, "CAUSAL");
   problem.broadcastQuery = getFlag(kernel, "BROADCAST_QUERY") ||
                            part == AttentionPart::BackwardQuery;
+  problem.deterministic = getFlag(kernel, "DETERMINISTIC");
+  if (getFlag(kernel, "COPIES")) {
+    // Shared queries, with a sum of each of several CTAs.
+    problem.deterministic = problem.broadcastQuery = true;
+    problem.maxCtas = 3;
+  }
   if (IntegerAttr dim = getParameter(kernel, "HEAD_DIM")) {
     problem.headDim = dim.getInt();
   }

@@ -58,7 +58,7 @@ Machine::Machine(const Program &program, std::vector<GlobalArray> &arrays,
                  const MachineOptions &options, Report &report)
     : program(program), arrays(arrays), options(options), report(report),
       initial(program.numSlots) {
-  for (uint32_t rank = 0; rank < program.clusterSize; ++rank) {
+  for (uint32_t rank = 0; rank < options.together; ++rank) {
     ctas.emplace_back(program.sharedBytes, program.tensorColumns)
         .shared.history.isStrict = options.strictProxy;
     for (uint32_t i = 0; i < program.barriers.size(); ++i) {
@@ -68,7 +68,7 @@ Machine::Machine(const Program &program, std::vector<GlobalArray> &arrays,
       }
     }
   }
-  barriersOfCta = int64_t(barriers.size()) / program.clusterSize;
+  barriersOfCta = int64_t(barriers.size()) / options.together;
   for (GlobalArray &array : arrays) {
     array.history.isStrict = options.strictProxy;
   }
@@ -80,7 +80,7 @@ Machine::Machine(const Program &program, std::vector<GlobalArray> &arrays,
 Machine::~Machine() = default;
 
 void Machine::makeTasks() {
-  bool isOne = program.clusterSize == 1;
+  bool isOne = options.together == 1;
   auto add = [&](uint32_t rank, std::string name) -> Task & {
     Task &task = tasks.emplace_back();
     task.index = uint32_t(tasks.size()) - 1;
@@ -91,7 +91,7 @@ void Machine::makeTasks() {
     }
     return task;
   };
-  for (uint32_t rank = 0; rank < program.clusterSize; ++rank) {
+  for (uint32_t rank = 0; rank < options.together; ++rank) {
     for (uint32_t p = 0; p < program.tasks.size(); ++p) {
       const TaskProgram &role = program.tasks[p];
       for (int64_t replica = 0; replica < role.replicas; ++replica) {
@@ -106,7 +106,7 @@ void Machine::makeTasks() {
       }
     }
   }
-  for (uint32_t rank = 0; rank < program.clusterSize; ++rank) {
+  for (uint32_t rank = 0; rank < options.together; ++rank) {
     Task &prologue = add(rank, "the kernel");
     prologue.program = kPrologue;
     prologue.code = &program.prologue;
@@ -243,6 +243,9 @@ bool Machine::isSatisfied(const Task &task) const {
     return getNamedGeneration(task, condition.barrier) > condition.generation;
   case Condition::Cluster:
     return clusterBarrier.phase > condition.generation;
+  case Condition::Semaphore:
+    return semaphores.at({condition.array, condition.barrier}).count >=
+           condition.count;
   case Condition::Dots:
     return arePassed(task.dots, condition.pending, 1);
   case Condition::Stores:
@@ -273,6 +276,9 @@ void Machine::acquire(Task &task) {
             condition.generation));
   } else if (condition.kind == Condition::Cluster) {
     task.knowledge.join(clusterBarrier.getCompleted());
+  } else if (condition.kind == Condition::Semaphore) {
+    task.knowledge.join(
+        semaphores.at({condition.array, condition.barrier}).released);
   }
   bool isDots = condition.kind == Condition::Dots;
   if (!isDots && condition.kind != Condition::Stores) {

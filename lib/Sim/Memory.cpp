@@ -73,7 +73,9 @@ static std::optional<Fault> checkTensor(const Access &earlier,
 /// What, if anything, is wrong with `later` coming after `earlier`.
 static std::optional<Fault> check(const Access &earlier, const Access &later,
                                   const Knowledge &knowledge, bool isStrict) {
-  if (earlier.epoch.time == 0 || (earlier.isReduction && later.isReduction)) {
+  bool areAdditions = earlier.isReduction && later.isReduction;
+  bool isFree = areAdditions && !earlier.isOrdered && !later.isOrdered;
+  if (earlier.epoch.time == 0 || isFree) {
     return std::nullopt;
   }
   if (earlier.cluster != later.cluster ||

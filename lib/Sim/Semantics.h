@@ -37,6 +37,7 @@ void registerMMASemantics(MLIRContext *context);
 void registerTensorMemorySemantics(MLIRContext *context);
 void registerTileSemantics(MLIRContext *context);
 void registerClusterSemantics(MLIRContext *context);
+void registerGridSemantics(MLIRContext *context);
 void registerArithSemantics(DialectRegistry &registry);
 void registerMathSemantics(DialectRegistry &registry);
 void registerScfSemantics(DialectRegistry &registry);

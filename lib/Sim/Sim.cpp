@@ -31,6 +31,7 @@ void sim::registerSimExtensions(DialectRegistry &registry) {
     registerTensorMemorySemantics(context);
     registerTileSemantics(context);
     registerClusterSemantics(context);
+    registerGridSemantics(context);
   });
 }
 
@@ -133,18 +134,19 @@ uint64_t sim::run(const Simulation &simulation, Launch &launch,
                   Schedule &schedule, Report &report, Trace *trace,
                   function_ref<void(uint32_t)> progress) {
   uint64_t steps = 0;
-  uint32_t size = simulation.program.clusterSize;
+  const Program &program = simulation.program;
+  uint32_t size = program.hasSemaphores ? launch.ctas : program.clusterSize;
   for (uint32_t cta = 0; cta < launch.ctas && report.empty(); cta += size) {
     MachineOptions options;
     options.values = simulation.values;
     options.firstCta = cta;
     options.ctas = launch.ctas;
+    options.together = size;
     options.strictProxy = launch.strictProxy;
     if (trace) {
       trace->firstCta = cta;
     }
-    Machine machine(simulation.program, launch.arrays, launch.arguments,
-                    options, report);
+    Machine machine(program, launch.arrays, launch.arguments, options, report);
     machine.run(schedule, trace);
     steps = std::max(steps, machine.getSteps());
     if (progress) {

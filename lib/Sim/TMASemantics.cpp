@@ -274,14 +274,14 @@ static void addLine(GlobalArray &array, const Line &line, const uint8_t *from) {
 }
 
 static void copyOut(Machine &machine, AsyncOp &op, const Box &box,
-                    const Bytes &bytes, bool isReduction) {
+                    const Bytes &bytes, bool isReduction, bool isOrdered) {
   GlobalArray &array = machine.getArray(box.array);
   int64_t lineBytes = box.extents.back() * getBytes(array.kind);
   for (int64_t i = 0, count = box.getLines(); i < count; ++i) {
     Line line = getLine(box, array, i);
     if (line.count == 0 ||
         !machine.access(op, box.array, line.begin, line.begin + line.count,
-                        /*isWrite=*/true, isReduction) ||
+                        /*isWrite=*/true, isReduction, isOrdered) ||
         bytes->empty()) {
       continue;
     }
@@ -301,6 +301,10 @@ static LogicalResult buildWrite(Op op, ProgramBuilder &builder) {
   if (failed(operands)) {
     return failure();
   }
+  bool isOrdered = false;
+  if constexpr (isReduction) {
+    isOrdered = op.getOrdered();
+  }
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     Box box = getBox(*operands, task);
     bool begins = checkBegin(machine, task, box, /*isLoad=*/false);
@@ -310,7 +314,7 @@ static LogicalResult buildWrite(Op op, ProgramBuilder &builder) {
     };
     auto write = [=](Machine &on, AsyncOp &self) {
       if (begins) {
-        copyOut(on, self, box, bytes, isReduction);
+        copyOut(on, self, box, bytes, isReduction, isOrdered);
       }
     };
     machine.issue(task, Queue::Stores, {read, write});

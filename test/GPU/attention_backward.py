@@ -14,8 +14,8 @@ everything is skipped, loudly, and the exit status is 0.
 import itertools
 import sys
 
-from harness import (MISSING, NAN, Skipped, expect_refusal, main, split, test,
-                     variants, with_empties)
+from harness import (MISSING, NAN, expect_refusal, main, split, test, variants,
+                     with_empties)
 
 if not MISSING:
     import torch
@@ -220,28 +220,98 @@ def repeatability():
 
     def body(mode, dim, causal, deterministic):
         pairs = with_empties(LENGTHS)
-        if mode == "broadcast":
+        if mode == "dense":
+            pairs = [(1000, 1100)] * 3
+        if mode in ("broadcast", "shared heads"):
             pairs = [(128, k) for _, k in pairs]
+        # Queries whose heads share keys have the kernel for many queries.
         heads = (4, 4) if mode == "broadcast" else (4, 2)
+        mode = "broadcast" if mode == "shared heads" else mode
         problem = Problem(mode, *split(pairs), heads, dim, causal=causal)
         run = Run(problem, deterministic)
-        names = NAMES if deterministic else NAMES[1:]
-        if not deterministic:
-            return expect_same_bits(run, names, 100)
-        try:
-            expect_same_bits(run, names, 1000)
-        except jfa.JFAError as refusal:
-            if refusal.status == "no kernel":
-                raise Skipped("the deterministic mode has no kernel")
-            raise
+        if deterministic:
+            expect_same_bits(run, NAMES, 1000)
+        else:
+            expect_same_bits(run, NAMES[1:], 100)
 
     for mode, dim, causal in itertools.product(
-            ("jagged", "broadcast"), (64, 128), (False, True)):
+            ("jagged", "dense", "broadcast", "shared heads"), (64, 128),
+            (False, True)):
         what = f"{mode} D{dim} {'causal' if causal else 'full'}"
         yield (f"dk, dv of 100 launches {what}",
                lambda m=mode, d=dim, c=causal: body(m, d, c, False))
         yield (f"deterministic, 1000 launches {what}",
                lambda m=mode, d=dim, c=causal: body(m, d, c, True))
+
+
+@test
+def deterministic():
+    """The deterministic mode's numbers, and its bits with and without the other
+    sequences of the batch."""
+
+    def alone(dim, causal, heads):
+        run = Run(Problem("jagged", *split(with_empties(LENGTHS)), heads, dim,
+                          causal=causal, lead=37, tail=200), True)
+        p, all_of_them = run.problem, run()
+        for b in range(p.batch):
+            q_rows, k_rows = (slice(starts[b], starts[b + 1])
+                              for starts in (p.q_start, p.k_start))
+            got = jfa.attention_backward(
+                *run.inputs.values(), run.o, run.lse, run.dout,
+                p.q_offsets[b:b + 2].contiguous(),
+                p.k_offsets[b:b + 2].contiguous(), causal=causal,
+                scale=p.scale, deterministic=True)
+            for name, x, rows in zip(NAMES, got, (q_rows, k_rows, k_rows)):
+                assert torch.equal(x[rows], all_of_them[name][rows]), \
+                    f"{name} of sequence {b} differs alone"
+
+    def asked_by_torch():
+        run = Run(Problem("jagged", *split(with_empties(LENGTHS)), (4, 2)))
+        leaves = make_leaves(run.problem)
+        torch.use_deterministic_algorithms(True)
+        try:
+            gradients = [differentiate(run, jfa.attention, leaves)[1]
+                         for _ in range(20)]
+        finally:
+            torch.use_deterministic_algorithms(False)
+        run.deterministic = True
+        dq = run()["dq"]
+        rows = slice(run.problem.q_start[0], run.problem.q_start[-1])
+        for each in gradients:
+            assert torch.equal(run.rows(each[0])[rows], dq[rows])
+
+    pairs = with_empties(LENGTHS)
+    for name, options in variants():
+        for heads in ((4, 4), (6, 2)):
+            yield (f"deterministic jagged {name} heads {heads}",
+                   lambda o=options, h=heads: check(
+                       Problem("jagged", *split(pairs), h, lead=37, tail=200,
+                               **o), deterministic=True))
+        yield (f"deterministic dense {name}", lambda o=options: check(
+            Problem("dense", [1023] * 3, [1100] * 3, (4, 2), **o),
+            deterministic=True))
+        for lq, heads in ((1, 4), (100, 4), (128, 4), (128, 2), (129, 4),
+                          (512, 1)):
+            k_len = [k for _, k in pairs]
+            yield (f"deterministic broadcast {name} Lq {lq} heads 4/{heads}",
+                   lambda o=options, n=lq, h=heads, k=k_len: check(
+                       Problem("broadcast", [n] * len(k), k, (4, h), lead=5,
+                               tail=200, **o), deterministic=True))
+    for mode, rows in (("jagged", [(0, 5), (5, 0)]), ("broadcast", []),
+                       ("broadcast", [(130, 0)] * 3),
+                       ("broadcast", [(100, 0)] * 3)):
+        yield (f"deterministic {mode} without work: {rows}",
+               lambda m=mode, r=rows: check(Problem(m, *split(r), (4, 4)),
+                                            deterministic=True))
+    # More key blocks of a sequence than there are multiprocessors.
+    yield ("deterministic, one of 40000 keys", lambda: check(
+        Problem("jagged", [700, 64], [40000, 64], (2, 1)), deterministic=True))
+    for dim, causal, heads in itertools.product((64, 128), (False, True),
+                                                ((4, 4), (4, 2))):
+        yield (f"deterministic alone D{dim} {'causal' if causal else 'full'} "
+               f"heads {heads}",
+               lambda d=dim, c=causal, h=heads: alone(d, c, h))
+    yield "deterministic because torch is", asked_by_torch
 
 
 # ===--- Sizes -----------------------------------------------------------=== #

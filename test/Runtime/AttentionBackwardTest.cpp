@@ -73,11 +73,15 @@ std::string describe(const char *entry, const std::string &parameters,
 }
 
 /// The three kernels for one mode.
-std::string describeKernels(bool jagged, bool broadcast) {
+std::string describeKernels(bool jagged, bool broadcast,
+                            bool deterministic = false) {
   std::string mode = concat(R"("JAGGED":)", jagged ? "true" : "false", ",");
   std::string shared =
       concat(mode, R"("BROADCAST_QUERY":)", broadcast ? "true" : "false", ",");
-  std::string post = R"("JAGGED":false,)";
+  std::string post = concat(R"("JAGGED":false,"COPIES":)",
+                            deterministic ? "true" : "false", ",");
+  std::string order =
+      concat(R"("DETERMINISTIC":)", deterministic ? "true" : "false", ",");
   TestArgument items = {"items", "pointer", "i32"};
   TestArgument starts = {"item_starts", "pointer", "i32"};
   TestArgument qLength = {"q_length", "scalar", "i32"};
@@ -92,28 +96,36 @@ std::string describeKernels(bool jagged, bool broadcast) {
                    qLength,
                    {"rows_stride", "scalar", "i64"}}) +
          "," +
-         describe("attention_bwd",
-                  shared + R"("CAUSAL":false,"BLOCK_M":64,"BLOCK_N":128,)",
-                  {{"q", "tensormap", "bf16"},
-                   {"dk", "tensormap", "bf16"},
-                   {"lse_log2", "tensormap", "f32"},
-                   items,
-                   starts,
-                   qLength,
-                   {"scale", "scalar", "f32"}}) +
+         describe(
+             "attention_bwd",
+             shared + order +
+                 R"("DEPENDENT_LAUNCH":true,"CAUSAL":false,"BLOCK_M":64,"BLOCK_N":128,)",
+             {{"q", "tensormap", "bf16"},
+              {"dk", "tensormap", "bf16"},
+              {"lse_log2", "tensormap", "f32"},
+              items,
+              starts,
+              qLength,
+              {"scale", "scalar", "f32"},
+              {"turns", "pointer", "i32"},
+              {"heads", "scalar", "i32"},
+              {"dq_copies", "scalar", "i32"}}) +
          "," +
          describe("attention_bwd_post", broadcast ? post : mode,
                   {{"dq_acc", "tensormap", "f32"},
                    {"dq", "tensormap", "bf16"},
                    items,
                    starts,
-                   qLength});
+                   qLength,
+                   {"dq_copies", "scalar", "i32"}});
 }
 
 void addKernels() {
   static const std::string *bundle = new std::string(makeBundle(
       R"({"schema":1,"kernels":[)" + describeKernels(false, false) + "," +
-      describeKernels(true, false) + "," + describeKernels(true, true) + "]}"));
+      describeKernels(true, false) + "," + describeKernels(true, true) + "," +
+      describeKernels(true, false, true) + "," +
+      describeKernels(true, true, true) + "]}"));
   static bool added = false;
   if (!added) {
     added = true;
@@ -133,6 +145,7 @@ struct FakeLaunch {
   std::string entry;
   unsigned grid;
   std::vector<void *> values;
+  bool isCooperative, isDependent;
 };
 std::vector<FakeLaunch> launches;
 std::vector<std::string> functions;
@@ -174,9 +187,14 @@ Driver makeFakeDriver() {
                            Driver::Function function, void **values, void **) {
     std::string entry = functions[reinterpret_cast<size_t>(function) - 1];
     size_t count = entry == "attention_bwd_pre" ? 9
-                   : entry == "attention_bwd"   ? 7
-                                                : 5;
-    FakeLaunch launch = {entry, config->grid[0], {}};
+                   : entry == "attention_bwd"   ? 10
+                                                : 6;
+    auto has = [&](int id) {
+      return config->numAttributes == 1 && config->attributes[0].id == id &&
+             config->attributes[0].value[0] == 1;
+    };
+    EXPECT_EQ(config->numAttributes, has(2) || has(6) ? 1u : 0u);
+    FakeLaunch launch = {entry, config->grid[0], {}, has(2), has(6)};
     for (size_t i = 0; i < count; ++i) {
       launch.values.push_back(*static_cast<void **>(values[i]));
     }
@@ -347,15 +365,65 @@ TEST(AttentionBackward, RefusesBuffers) {
 TEST(AttentionBackward, DeterministicNeedsItsKernel) {
   addKernels();
   Description description = makeJagged();
+  description.forward.causal = 1;
   description.deterministic = 1;
   AttentionBackwardPlan plan;
   ASSERT_FALSE(checkGradients(description, plan.problem).failed());
   Status status = AttentionBackwardPlan::create(fakeDriver, fakeGpu, plan);
   EXPECT_EQ(status.code, JFA_STATUS_NO_KERNEL);
-  EXPECT_EQ(status.message.substr(0, 138),
+  EXPECT_EQ(status.message.substr(0, 137),
             "expected a kernel attention_bwd for sm_90 with HEAD_DIM=128 "
-            "ELEMENT=bf16 CAUSAL=false JAGGED=true BROADCAST_QUERY=false "
+            "ELEMENT=bf16 CAUSAL=true JAGGED=true BROADCAST_QUERY=false "
             "DETERMINISTIC=true");
+}
+
+static size_t countZeros(const char *begin, size_t size) {
+  return size_t(std::count(begin, begin + size, '\0'));
+}
+
+TEST(AttentionBackward, DeterministicTilesTakeTurns) {
+  Description description = makeJagged();
+  size_t size = Planned(description).plan.getWorkspaceSize();
+  description.deterministic = 1;
+  Planned planned(description);
+  ASSERT_FALSE(planned.execute().failed());
+  ASSERT_EQ(launches.size(), 3u);
+  EXPECT_FALSE(launches[0].isCooperative);
+  EXPECT_TRUE(launches[1].isCooperative);
+  EXPECT_FALSE(launches[1].isDependent);
+  EXPECT_FALSE(launches[2].isCooperative);
+  // Two semaphores for each block of 64 queries and head, all of them 0.
+  size_t turns = (300 / 128 + 3) * 128 / 64 * 4 * 2 * sizeof(int32_t);
+  EXPECT_EQ(planned.plan.getWorkspaceSize(), size + turns);
+  EXPECT_EQ(launches[1].values[7], planned.getBase() + size);
+  EXPECT_EQ(countZeros(planned.getBase() + size, turns), turns);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(launches[1].values[8]) & 0xffffffff,
+            4u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(launches[2].values[5]) & 0xffffffff, 1u)
+      << "dq_copies";
+}
+
+TEST(AttentionBackward, DeterministicSharedQueriesHaveSeveralSums) {
+  Description description = makeBroadcast(3);
+  size_t size = Planned(description).plan.getWorkspaceSize();
+  description.deterministic = 1;
+  Planned planned(description);
+  ASSERT_FALSE(planned.execute().failed());
+  ASSERT_EQ(launches.size(), 3u);
+  EXPECT_TRUE(launches[1].isCooperative);
+  // Four CTAs for two heads of keys: two of a head at a time, of 4 x 2 steps.
+  EXPECT_EQ(launches[1].grid, 4u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(launches[2].values[5]) & 0xffffffff, 1u)
+      << "dq_copies";
+  // Two semaphores for each of 4 blocks of queries and 4 heads.
+  EXPECT_EQ(planned.plan.getWorkspaceSize(), size + 4 * 4 * 2 * 4);
+  // Tiles are numbered in each head: 1 + 2 of them.
+  std::vector<int32_t> numbers;
+  for (const WorkItem &item : planned.plan.getLaunch(1).work.items) {
+    numbers.push_back(item.count);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  EXPECT_EQ(numbers, (std::vector<int32_t>{0, 0, 0, 1, 1, 2, 2}));
 }
 
 TEST(AttentionBackward, LaunchesThreeKernels) {
@@ -365,6 +433,10 @@ TEST(AttentionBackward, LaunchesThreeKernels) {
   // Sequences of 64, 0 and 231 queries, four heads: 1 + 2 tiles of each. Tiles
   // of 128 keys: 1 + 2, of each of two heads. Four multiprocessors, with two
   // CTAs each but for the main kernel.
+  // What knows how to wait may start early, but not the first.
+  EXPECT_FALSE(launches[0].isDependent);
+  EXPECT_TRUE(launches[1].isDependent);
+  EXPECT_FALSE(launches[2].isDependent);
   EXPECT_EQ(launches[0].entry, "attention_bwd_pre");
   EXPECT_EQ(launches[0].grid, 8u);
   EXPECT_EQ(planned.plan.getLaunch(0).getNumItems(), 12u);

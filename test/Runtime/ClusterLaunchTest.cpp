@@ -20,7 +20,7 @@ using namespace jfa::testing;
 
 namespace {
 LaunchConfig launched;
-ClusterAttribute attribute;
+LaunchAttribute attribute;
 int activeClusters = 0;
 
 Driver makeFakeDriver() {
@@ -83,9 +83,9 @@ TEST(ClusterLaunch, GridsAreOfWholeClusters) {
   EXPECT_EQ(launched.sharedBytes, 1024u);
   ASSERT_EQ(launched.numAttributes, 1u);
   EXPECT_EQ(attribute.id, 4);
-  EXPECT_EQ(attribute.size[0], 2u);
-  EXPECT_EQ(attribute.size[1], 1u);
-  EXPECT_EQ(attribute.size[2], 1u);
+  EXPECT_EQ(attribute.value[0], 2u);
+  EXPECT_EQ(attribute.value[1], 1u);
+  EXPECT_EQ(attribute.value[2], 1u);
 }
 
 TEST(ClusterLaunch, WithoutClustersNothingIsSaidOfThem) {

@@ -53,7 +53,11 @@ static std::vector<std::string> getNames(const std::string &entry) {
     return {"HEAD_DIM", "ELEMENT", "JAGGED", "BROADCAST_QUERY"};
   }
   if (entry == "attention_bwd_query") {
-    return {"HEAD_DIM", "ELEMENT", "CAUSAL"};
+    return {"HEAD_DIM", "ELEMENT", "CAUSAL", "DETERMINISTIC"};
+  }
+  if (entry == "attention_bwd") {
+    return {"HEAD_DIM",        "ELEMENT", "JAGGED",
+            "BROADCAST_QUERY", "CAUSAL",  "DETERMINISTIC"};
   }
   if (entry == "block_attention_fwd") {
     return {"HEAD_DIM", "ELEMENT", "ROTARY"};
@@ -62,7 +66,7 @@ static std::vector<std::string> getNames(const std::string &entry) {
     return {"HEAD_DIM", "ELEMENT", "ROTARY", "ROTATE_INPUTS"};
   }
   if (entry == "attention_bwd_post") {
-    return {"HEAD_DIM", "ELEMENT", "JAGGED"};
+    return {"HEAD_DIM", "ELEMENT", "JAGGED", "COPIES"};
   }
   return {"HEAD_DIM", "ELEMENT", "JAGGED", "BROADCAST_QUERY", "CAUSAL"};
 }
@@ -101,8 +105,9 @@ static std::vector<std::string> getLimitsOf(const std::string &problem) {
 }
 
 /// The problems that an entry has to have kernels for: every combination, but
-/// that shared queries are jagged, and that no inputs are rotated where nothing
-/// is.
+/// that shared queries are jagged, that no inputs are rotated where nothing is,
+/// that only one sequence has several sums, and that there is no deterministic
+/// mode for Blackwell.
 static std::vector<std::string> getProblems(const std::string &entry,
                                             const std::string &arch) {
   std::vector<std::string> problems = {arch + " " + entry};
@@ -120,7 +125,10 @@ static std::vector<std::string> getProblems(const std::string &entry,
       for (const std::string &value : values) {
         bool isDense = problem.find(" JAGGED=false") != std::string::npos;
         bool isRotated = problem.find(" ROTARY=0") == std::string::npos;
-        if (name == "ROTATE_INPUTS" && value == "true" && !isRotated) {
+        bool isTrue = value == "true";
+        if ((name == "ROTATE_INPUTS" && isTrue && !isRotated) ||
+            (name == "COPIES" && isTrue && !isDense) ||
+            (name == "DETERMINISTIC" && isTrue && arch == "sm_100a")) {
           continue;
         }
         if (name != "BROADCAST_QUERY" || value == "false" || !isDense) {
@@ -138,7 +146,8 @@ TEST(EmbeddedKernels, AreOneForEachProblem) {
   for (const jfaKernelFacts &facts : getEmbedded()) {
     std::string key = std::string(facts.arch) + " " + facts.entry;
     for (const std::string &name : getNames(facts.entry)) {
-      key += " " + name + "=" + getParameter(facts, name);
+      std::string value = getParameter(facts, name);
+      key += " " + name + "=" + (value.empty() ? "false" : value);
     }
     ++found[key + getLimits(facts)];
   }
@@ -182,8 +191,9 @@ TEST(EmbeddedKernels, KernelsForAnyLengthsComeLast) {
   std::map<std::string, std::string> last;
   for (const jfaKernelFacts &facts : getEmbedded()) {
     std::string key = std::string(facts.arch) + " " + facts.entry;
-    for (const char *name : {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED",
-                             "BROADCAST_QUERY", "ROTARY", "ROTATE_INPUTS"}) {
+    for (const char *name :
+         {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED", "BROADCAST_QUERY",
+          "ROTARY", "ROTATE_INPUTS", "DETERMINISTIC", "COPIES"}) {
       key += " " + getParameter(facts, name);
     }
     EXPECT_NE(last[key], kNoLimits) << facts.parameters;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 
 using namespace jfa::runtime;
@@ -234,6 +235,70 @@ TEST(WorkList, RandomListsOfKeysAreCompleteAndBalanced) {
   }
 }
 
+/// Tiles that wait for the tile before them of the same sequence and head, or
+/// if causal after them, can all be done by workers that run at the same time.
+static void expectProgress(const Sequences &sequences, const WorkShape &shape,
+                           const WorkList &list) {
+  std::map<std::pair<int32_t, int32_t>, int64_t> done;
+  std::vector<int32_t> next(list.starts.begin(), list.starts.end() - 1);
+  size_t left = list.items.size();
+  for (bool isGoing = true; isGoing && left > 0;) {
+    isGoing = false;
+    for (size_t w = 0; w < next.size(); ++w) {
+      while (next[w] < list.starts[w + 1]) {
+        const WorkItem &item = list.items[size_t(next[w])];
+        int64_t &rows = done[{item.sequence, item.head}];
+        int64_t last = (sequences.getKeys(item.sequence) - 1) / shape.blockM;
+        if (rows !=
+            (shape.causal ? last * shape.blockM - item.row : item.row)) {
+          break;
+        }
+        rows += shape.blockM;
+        ++next[w];
+        --left;
+        isGoing = true;
+      }
+    }
+  }
+  EXPECT_EQ(left, 0u);
+}
+
+TEST(WorkList, TilesInOrderNeverWaitInACircle) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<int32_t> q = {0}, k = {0};
+    for (int i = 0, count = int(random() % 40); i < count; ++i) {
+      q.push_back(q.back() + int32_t(random() % 3 ? random() % 3000 : 0));
+      k.push_back(k.back() + int32_t(random() % 3 ? random() % 3000 : 0));
+    }
+    Sequences sequences{int64_t(q.size()) - 1, q.data(), k.data(), 0, 0};
+    WorkShape shape = makeShape(round % 2 == 1, 1 + random() % 132);
+    shape.rows = TileRows::Keys;
+    shape.heads = shape.sharedHeads = 1 + random() % 5;
+    shape.bytesPerRow = 2048;
+    shape.inOrder = true;
+    shape.order = WorkOrder(random() % 5);
+    WorkList list = makeList(sequences, shape);
+    expectComplete(sequences, shape, list);
+    expectProgress(sequences, shape, list);
+  }
+}
+
+TEST(WorkList, TilesInOrderTakeTurnsWithOtherHeads) {
+  // Four heads of 4096 keys: at any time 128 tiles run, which are the first to
+  // the last of each, and those of one head are four places apart.
+  WorkShape shape = makeShape(false, 128);
+  shape.rows = TileRows::Keys;
+  shape.sharedHeads = 4;
+  shape.bytesPerRow = 2048;
+  shape.inOrder = true;
+  WorkList list = makeList({1, nullptr, nullptr, 4096, 4096}, shape);
+  for (int32_t i = 0; i < 128; ++i) {
+    EXPECT_EQ(list.items[size_t(i)].head, i % 4);
+    EXPECT_EQ(list.items[size_t(i)].row, i / 4 * 128);
+  }
+}
+
 TEST(WorkList, CostsAreSteps) {
   std::mt19937 random(6);
   for (int trial = 0; trial < 2000; ++trial) {
@@ -366,6 +431,33 @@ TEST(RunList, AllWorkersHaveAShare) {
       makeRunList({8, nullptr, nullptr, 128, 33 * 128}, shape, list).failed());
   EXPECT_GT(list.starts.size(), 201u);
   EXPECT_EQ((list.starts.size() - 1) % 200, 0u);
+}
+
+TEST(WorkList, NumbersHaveAnOrderThatWorkersKeep) {
+  const int32_t k[] = {0, 3000, 3001, 3001, 9000};
+  WorkShape shape = makeShape(false, 7);
+  shape.rows = TileRows::Keys;
+  WorkList list = makeList({4, nullptr, k, 300, 0}, shape);
+  numberTiles(shape.heads, list);
+  std::vector<std::vector<int32_t>> numbers(size_t(shape.heads));
+  for (const WorkItem &item : list.items) {
+    numbers[size_t(item.head)].push_back(item.count);
+  }
+  for (std::vector<int32_t> &ofHead : numbers) {
+    ASSERT_EQ(ofHead.size(), 24u + 1 + 47);
+    std::sort(ofHead.begin(), ofHead.end());
+    for (size_t i = 0; i < ofHead.size(); ++i) {
+      EXPECT_EQ(ofHead[i], int32_t(i));
+    }
+  }
+  for (size_t w = 0; w + 1 < list.starts.size(); ++w) {
+    std::vector<int32_t> last(size_t(shape.heads), -1);
+    for (int32_t i = list.starts[w]; i < list.starts[w + 1]; ++i) {
+      const WorkItem &item = list.items[size_t(i)];
+      EXPECT_GT(item.count, last[size_t(item.head)]);
+      last[size_t(item.head)] = item.count;
+    }
+  }
 }
 
 TEST(RunList, RunsEndWithTheirSequence) {

@@ -138,6 +138,11 @@ OPERATORS = {
         lambda m: f"{m[1]} pending({int(m[2]) + 1})"),
     "drop a named arrive": drop(r"^ *tlx\.named_barrier_arrive"),
     "drop a named wait": drop(r"^ *tlx\.named_barrier_wait"),
+    "drop a semaphore wait": drop(r"^ *tlx\.semaphore_wait"),
+    "drop a semaphore post": drop(r"^ *tlx\.semaphore_post"),
+    "double a semaphore post": double(r"^ *tlx\.semaphore_post"),
+    "wait for another turn": replace(
+        r"(tlx\.semaphore_wait %\w+\[%\w+\]), %\w+ :", r"\1, %c1 :"),
     "wait for one dot less": replace(
         r"(tlx\.async_dot_wait .*)pending\((\d+)\)",
         lambda m: f"{m[1]}pending({int(m[2]) + 1})"),

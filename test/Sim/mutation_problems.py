@@ -10,6 +10,7 @@ parameters, the masks and the modes that it is shipped with, and rings of one st
 _FORWARD = "--lengths=0,1,77,300,700 --heads=1 --grid=1"
 _FORWARD_128 = "--lengths=0,1,300,700 --heads=1"
 _BACKWARD = "--lengths=0,1,77,300 --heads=2 --kv-heads=1 --grid=1"
+_TURNS = "--lengths=0,1,77,700 --q-len=200 --heads=2 --kv-heads=1 --grid=3"
 _STEPS = "--lengths=0,1,77,700 --heads=2 --grid=1"
 _QUERY = "--lengths=0,1,300,77 --q-len=100 --broadcast-q --heads=2 --grid=1"
 _BLOCKS = "--lengths=1,0,64,130,64,700 --grid=1"
@@ -38,6 +39,12 @@ PROBLEMS = {
         "D128 causal": f"-D HEAD_DIM=128 -D BLOCK_M=64 --causal {_BACKWARD}",
         "D64 broadcast query": "-D HEAD_DIM=64 -D BLOCK_M=128 --q-len=300 "
                                f"--broadcast-q {_BACKWARD}",
+        "D128 deterministic": f"-D DETERMINISTIC=true {_TURNS}",
+        "D64 deterministic, causal": "-D HEAD_DIM=64 -D BLOCK_M=128 "
+                                     f"-D DETERMINISTIC=true --causal {_TURNS}",
+        "D128 deterministic, causal broadcast query":
+            "-D DETERMINISTIC=true --broadcast-q --causal "
+            f"{_TURNS}",
     },
     "/attention/bwd_pre.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
@@ -51,6 +58,7 @@ PROBLEMS = {
         "D64": f"-D HEAD_DIM=64 {_QUERY}",
         "D64 causal": f"-D HEAD_DIM=64 --causal {_QUERY}",
         "D128": f"-D HEAD_DIM=128 {_QUERY}",
+        "D64 deterministic": f"-D HEAD_DIM=64 -D DETERMINISTIC=true {_QUERY}",
     },
     "/block_attention/sm90/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",

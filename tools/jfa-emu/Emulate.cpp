@@ -45,6 +45,7 @@ static std::string bindAttention(const Options &options, Manifest &manifest,
                                  State &state) {
   sim::AttentionProblem problem = options.attention.makeProblem();
   problem.causal |= manifest.isCausal;
+  problem.deterministic = manifest.isDeterministic;
   problem.headDim = manifest.headDim;
   problem.rotary = manifest.rotary;
   problem.rotatesInputs = manifest.rotatesInputs;

@@ -80,6 +80,8 @@ struct Loaded {
   /// The parameter HEAD_DIM, or 0.
   int64_t headDim = 0, rotary = 0;
   bool rotatesInputs = false;
+  /// Whether sums of dq have an order, by DETERMINISTIC or COPIES.
+  bool deterministic = false;
 };
 } // namespace
 
@@ -113,6 +115,10 @@ static NamedTexts getBindings(ModuleOp module, const Options &options,
   } else if (file == options.postFile) {
     // To this kernel shared queries are one sequence.
     bindings.emplace_back("JAGGED", "false");
+    if (llvm::is_contained(options.bindings,
+                           NamedTexts::value_type("DETERMINISTIC", "true"))) {
+      bindings.emplace_back("COPIES", "true");
+    }
   }
   return bindings;
 }
@@ -177,9 +183,13 @@ static int build(const Options &options, const std::string &file,
           parameters ? parameters->get("ROTARY") : Attribute())) {
     loaded.rotary = rotary.getInt();
   }
-  auto rotates = dyn_cast_or_null<BoolAttr>(
-      parameters ? parameters->get("ROTATE_INPUTS") : Attribute());
-  loaded.rotatesInputs = rotates && rotates.getValue();
+  auto getFlag = [&](StringRef name) {
+    auto flag = dyn_cast_or_null<BoolAttr>(parameters ? parameters->get(name)
+                                                      : Attribute());
+    return flag && flag.getValue();
+  };
+  loaded.rotatesInputs = getFlag("ROTATE_INPUTS");
+  loaded.deterministic = getFlag("DETERMINISTIC") || getFlag("COPIES");
   auto part = getAttentionPart(loaded.simulation->program);
   bool hasMask =
       part && (*part == AttentionPart::Forward || isBackwardMain(*part));
@@ -196,7 +206,8 @@ static int build(const Options &options, const std::string &file,
 //===----------------------------------------------------------------------===//
 
 static std::string bindAttention(const Options &options, const Loaded &loaded,
-                                 Attention &attention, Launch &launch) {
+                                 bool deterministic, Attention &attention,
+                                 Launch &launch) {
   AttentionProblem problem = options.attention.makeProblem();
   problem.seed = options.seed;
   problem.maxCtas = options.grid.value_or(
@@ -205,6 +216,7 @@ static std::string bindAttention(const Options &options, const Loaded &loaded,
   problem.headDim = loaded.headDim;
   problem.rotary = loaded.rotary;
   problem.rotatesInputs = loaded.rotatesInputs;
+  problem.deterministic = deterministic;
   std::string error = attention.bind(problem, loaded.simulation->program,
                                      launch.arrays, launch.arguments);
   launch.ctas = attention.getCtas();
@@ -287,7 +299,8 @@ static int runAll(const Simulation &simulation, Launch &launch,
   const Launch initial = launch;
   std::optional<Launch> first;
   bool isOrdered = llvm::none_of(simulation.sites, [](Operation *op) {
-    return isa<tlx::AsyncDescriptorReduceOp>(op);
+    auto reduce = dyn_cast<tlx::AsyncDescriptorReduceOp>(op);
+    return reduce && !reduce.getOrdered();
   });
   do {
     launch = initial;
@@ -358,13 +371,15 @@ static std::string writeOutputs(const Options &options, Launch &launch) {
 /// Binds a kernel's arguments; of the backward's, what the kernel before has
 /// left in `earlier`, if there was one.
 static std::string bindArguments(const Options &options, const Loaded &loaded,
+                                 bool deterministic,
                                  std::vector<GlobalArray> &earlier,
                                  Attention &attention, Launch &launch) {
   launch.strictProxy = options.strictProxy;
   if (!options.attention.lengths) {
     return bindAny(options, *loaded.simulation, launch);
   }
-  std::string error = bindAttention(options, loaded, attention, launch);
+  std::string error =
+      bindAttention(options, loaded, deterministic, attention, launch);
   bool isBackward = !attention.isForward();
   if (!error.empty() || !isBackward || options.orderOnly) {
     return error;
@@ -416,12 +431,13 @@ static int simulateAll(const Options &options,
                        const std::vector<Loaded> &kernels, size_t main) {
   Launch launch;
   Attention attention;
+  bool deterministic = kernels[main].deterministic;
   for (size_t i = 0; i < kernels.size(); ++i) {
     std::vector<GlobalArray> earlier = std::move(launch.arrays);
     launch = {};
     attention = {};
-    std::string error =
-        bindArguments(options, kernels[i], earlier, attention, launch);
+    std::string error = bindArguments(options, kernels[i], deterministic,
+                                      earlier, attention, launch);
     if (!error.empty()) {
       return fail(error);
     }

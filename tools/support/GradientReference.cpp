@@ -237,6 +237,8 @@ void sim::fillBackwardInputs(const Attention &attention,
     for (size_t i = 0; i < dQ.size(); ++i) {
       set(arrays[Attention::kDQSums], int64_t(i), float(dQ[i] / scale));
     }
+    // Others have added nothing.
+    arrays[Attention::kDQSums].setAllWritten();
   }
 }
 
@@ -254,13 +256,18 @@ static bool report(const char *name, float error, float limit,
   return isComplete && error <= limit;
 }
 
-/// Compares an array, times a factor, with a gradient.
+/// Compares an array, times a factor, with a gradient, of which it may have
+/// several parts.
 static bool checkGradient(const char *name, GlobalArray &array, float factor,
                           const Gradient &gradient) {
   Errors errors;
-  for (int64_t i = 0; i < array.getNumElements(); ++i) {
-    errors.compare(factor * decodeReal(array.kind, array.at(i)),
-                   float(gradient.reference[size_t(i)]),
+  auto size = int64_t(gradient.reference.size());
+  for (int64_t i = 0; i < size; ++i) {
+    float sum = 0;
+    for (int64_t at = i; at < array.getNumElements(); at += size) {
+      sum += decodeReal(array.kind, array.at(at));
+    }
+    errors.compare(factor * sum, float(gradient.reference[size_t(i)]),
                    gradient.narrow[size_t(i)]);
   }
   return report(name, errors.o, errors.getLimit(), isComplete(array));

@@ -37,7 +37,7 @@ struct ManifestArgument {
 struct Manifest {
   std::string entry;
   LaunchShape shape;
-  bool isCausal = false, rotatesInputs = false;
+  bool isCausal = false, isDeterministic = false, rotatesInputs = false;
   /// The parameters HEAD_DIM and ROTARY, or 0.
   int64_t headDim = 0, rotary = 0;
   std::vector<ManifestArgument> arguments;

@@ -57,6 +57,8 @@ struct AttentionProblem {
   int64_t rotary = 0;
   /// Whether the backward rotates its inputs itself, as the forward does.
   bool rotatesInputs = false;
+  /// Whether the backward's sums of dq have an order.
+  bool deterministic = false;
   uint64_t seed = 0;
   int64_t maxCtas = 1;
   /// Whether the inputs need values.
@@ -92,6 +94,12 @@ public:
     return problem.rotary != 0 && (isForward() || problem.rotatesInputs);
   }
 
+  /// Sums of each row of dq: for shared queries every CTA may have its own.
+  int64_t countSums() const {
+    return problem.deterministic && problem.broadcastQuery ? problem.maxCtas
+                                                           : 1;
+  }
+
   /// The places of the arrays. Those from kDO on are the backward's only, the
   /// last two block attention's.
   enum {
@@ -112,6 +120,7 @@ public:
     kDQSums,
     kLseLog2,
     kDelta,
+    kTurns,
     kBlockStarts,
     kSinCos
   };

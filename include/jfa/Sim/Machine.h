@@ -8,7 +8,7 @@
 // Replicas of tasks and asynchronous operations take turns, one step at a time,
 // in the order that a schedule chooses. The machine keeps what they share:
 // memory, barriers, and who knows of whose past. The CTAs of a cluster run
-// together; without clusters there is one.
+// together, and those of a grid that has semaphores; otherwise there is one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +22,7 @@
 
 #include <array>
 #include <deque>
+#include <map>
 #include <memory>
 
 namespace mlir::jfa::sim {
@@ -72,9 +73,20 @@ enum class Queue { None, Dots, TensorDots, Stores };
 
 /// What a task waits for.
 struct Condition {
-  enum Kind { Nothing, Barrier, Named, Cluster, Dots, Stores } kind = Nothing;
-  /// The barrier's number.
+  enum Kind {
+    Nothing,
+    Barrier,
+    Named,
+    Cluster,
+    Semaphore,
+    Dots,
+    Stores
+  } kind = Nothing;
+  /// The barrier's number, or the semaphore's element of its array.
   int64_t barrier = 0;
+  int64_t array = 0;
+  /// That the semaphore has to reach.
+  int64_t count = 0;
   unsigned parity = 0;
   /// Of a named barrier, or the cluster's phase.
   uint64_t generation = 0;
@@ -83,6 +95,13 @@ struct Condition {
   /// Whether stores have to be in global memory too.
   bool written = false;
   Site site = 0;
+};
+
+/// A counter in global memory that CTAs wait for.
+struct Semaphore {
+  int64_t count = 0;
+  /// What those knew who have posted.
+  Knowledge released;
 };
 
 /// A release, remembered to explain what a later wait has made known.
@@ -145,6 +164,8 @@ struct MachineOptions {
   /// The first of the cluster, and the number of all CTAs.
   uint32_t firstCta = 0;
   uint32_t ctas = 1;
+  /// How many run together from the first on.
+  uint32_t together = 1;
   /// Whether generic reads need a proxy fence before asynchronous writes.
   bool strictProxy = false;
   /// After so many steps a run is taken for endless.
@@ -192,6 +213,9 @@ public:
   void reachPeer(Task &task, Epoch epoch);
   void arriveAtCluster(Task &task);
   void waitForCluster(Task &task);
+  void waitForSemaphore(Task &task, int64_t array, int64_t index,
+                        int64_t count);
+  void postSemaphore(Task &task, int64_t array, int64_t index);
   /// Returns whether the arrival was in order.
   bool arriveNamed(Task &task, int64_t id, int64_t threads);
   uint64_t getNamedGeneration(const Task &task, int64_t id) const {
@@ -226,7 +250,7 @@ public:
   bool access(Task &task, int64_t array, int64_t begin, int64_t end,
               bool isWrite);
   bool access(AsyncOp &op, int64_t array, int64_t begin, int64_t end,
-              bool isWrite, bool isReduction = false);
+              bool isWrite, bool isReduction = false, bool isOrdered = false);
 
   void fail(Fault fault, Site site, const std::string &text,
             std::vector<Note> notes = {});
@@ -249,6 +273,7 @@ private:
   void completed(MBarrier &barrier, Site site);
   void completeCluster();
   bool isKnownAtEnd(Epoch epoch, uint32_t rank, Clock Knowledge::*clock) const;
+  Semaphore *getSemaphore(Task &task, int64_t array, int64_t index);
   void checkEnd();
   void checkBarriersAtEnd();
   void checkProductsAtEnd();
@@ -276,6 +301,8 @@ private:
   std::vector<MBarrier> barriers;
   int64_t barriersOfCta = 0;
   ClusterBarrier clusterBarrier;
+  /// By array and element.
+  std::map<std::pair<int64_t, int64_t>, Semaphore> semaphores;
   /// Those of one CTA after those of the other, then what precedes them in
   /// each.
   std::vector<Task> tasks;

@@ -41,6 +41,8 @@ struct Access {
   bool isReduction = false;
   /// To tensor memory.
   bool isTensor = false;
+  /// An addition whose order among others has to be the same in every schedule.
+  bool isOrdered = false;
 };
 
 /// What is wrong between an access and an earlier one.

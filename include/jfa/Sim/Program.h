@@ -112,6 +112,9 @@ struct Program {
   std::vector<NamedSignaller> namedSignallers;
   /// Tasks that arrive at the cluster's barrier, and where.
   std::vector<Signaller> clusterSignallers;
+  /// Whether CTAs wait for each other, and tasks that let others go on.
+  bool hasSemaphores = false;
+  std::vector<Signaller> semaphoreSignallers;
   /// The names of the ops at the sites.
   std::vector<std::string> siteNames;
 };

@@ -155,8 +155,8 @@ static LogicalResult checkInTask(Operation *op) {
   if (!isa_and_nonnull<TLXDialect>(op->getDialect()) || getEnclosingTask(op) ||
       isa<KernelOp, AsyncTasksOp, AsyncTaskOp, LocalAllocOp, AllocBarriersOp,
           ViewLikeOpInterface, CtaIdOp, CtaCountOp, ClusterRankOp,
-          ClusterArriveOp, ClusterWaitOp, RingOp, GlobalLoadOp, InMaskedTailOp>(
-          op)) {
+          ClusterArriveOp, ClusterWaitOp, GridDependencyWaitOp,
+          GridLaunchDependentsOp, RingOp, GlobalLoadOp, InMaskedTailOp>(op)) {
     return success();
   }
   return op->emitOpError("expected to be inside a 'tlx.async_task', since it "

@@ -94,6 +94,21 @@ void tlx::buildBarrierWait(LoweringBuilder &b, Value address, Value parity) {
            "r,r,~{memory}", {address, parity}, {});
 }
 
+void tlx::buildSemaphoreWait(LoweringBuilder &b, Value address, Value count) {
+  buildAsm(b,
+           "{ .reg .pred reached; .reg .s32 counter; WAIT_${:uid}: "
+           "ld.acquire.gpu.global.s32 counter, [$0]; "
+           "setp.ge.s32 reached, counter, $1; "
+           "@reached bra DONE_${:uid}; bra WAIT_${:uid}; DONE_${:uid}: "
+           "fence.proxy.async.global; }",
+           "l,r,~{memory}", {address, count}, {});
+}
+
+void tlx::buildSemaphorePost(LoweringBuilder &b, Value address) {
+  buildAsm(b, "red.release.gpu.global.add.s32 [$0], 1;", "l,~{memory}",
+           {address}, {});
+}
+
 /// The name of a factor's type (PTX ISA 9.7.15.5.2).
 static StringRef getFactorType(Type element) {
   return TypeSwitch<Type, StringRef>(element)

@@ -24,6 +24,15 @@ namespace mlir::jfa::tlx {
 /// op of the NVVM dialect passes a time hint, which measured slower.
 void buildBarrierWait(LoweringBuilder &builder, Value address, Value parity);
 
+/// Waits until the 32-bit counter at `address` is at least `count`, and makes
+/// what that says visible to the async proxy: `ld.acquire.gpu` in a loop (PTX
+/// ISA 9.7.9.8), `fence.proxy.async.global` (9.7.13.4).
+void buildSemaphoreWait(LoweringBuilder &builder, Value address, Value count);
+
+/// Adds 1 to the counter: `red.release.gpu.add` (PTX ISA 9.7.13.6). LLVM makes
+/// a fence and a relaxed `atom` of an atomic addition.
+void buildSemaphorePost(LoweringBuilder &builder, Value address);
+
 /// The policy of `hint` for all that an access touches, or null without one:
 /// `createpolicy.fractional` (PTX ISA 9.7.9.18).
 Value buildCachePolicy(LoweringBuilder &builder, std::optional<CacheHint> hint);

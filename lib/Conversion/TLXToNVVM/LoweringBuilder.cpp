@@ -177,6 +177,13 @@ Value LoweringBuilder::sharedPointer(Value address) {
   return create<LLVM::IntToPtrOp>(pointer, address);
 }
 
+Value LoweringBuilder::globalPointer(Value array, Value index, Type element) {
+  if (index.getType().isInteger(32)) {
+    index = create<arith::ExtUIOp>(builder.getI64Type(), index);
+  }
+  return create<LLVM::GEPOp>(array.getType(), element, array, index);
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//

@@ -89,6 +89,8 @@ public:
   Value barrierAddress(Value array, Value index);
   /// An address as a pointer.
   Value sharedPointer(Value address);
+  /// A pointer to element `index` of an array in global memory.
+  Value globalPointer(Value array, Value index, Type element);
 
   /// Runs `body` on the threads where `condition` holds.
   void guarded(Value condition, function_ref<void()> body);

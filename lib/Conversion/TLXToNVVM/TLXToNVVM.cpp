@@ -37,6 +37,7 @@ static LogicalResult lowerOps(KernelOp kernel) {
   populateTensorMemoryToNVVMPatterns(converter, patterns);
   populateTileToNVVMPatterns(converter, patterns);
   populateClusterToNVVMPatterns(converter, patterns);
+  populateGridToNVVMPatterns(converter, patterns);
   populateElementwiseToNVVMPatterns(converter, patterns);
 
   ConversionTarget target(*kernel.getContext());

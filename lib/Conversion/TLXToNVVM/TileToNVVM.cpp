@@ -346,14 +346,6 @@ static SmallVector<Value> scalarsOf(LoweringBuilder &b, Type type,
   return tile ? unpackTile(b, tile, registers) : llvm::to_vector(registers);
 }
 
-static Value elementPointer(LoweringBuilder &b, Value pointer, Value index,
-                            Type element) {
-  if (index.getType().isInteger(32)) {
-    index = b.create<arith::ExtUIOp>(b.builder.getI64Type(), index);
-  }
-  return b.create<LLVM::GEPOp>(pointer.getType(), element, pointer, index);
-}
-
 struct GlobalLoadLowering
     : public LoweringPattern<GlobalLoadOp, TileAdaptor<GlobalLoadOp>> {
   using LoweringPattern::LoweringPattern;
@@ -372,7 +364,7 @@ struct GlobalLoadLowering
     for (auto [i, index] : llvm::enumerate(
              scalarsOf(b, op.getIndex().getType(), adaptor.getIndex()))) {
       Value pointer =
-          elementPointer(b, adaptor.getPointer().front(), index, element);
+          b.globalPointer(adaptor.getPointer().front(), index, element);
       if (masks.empty()) {
         results.push_back(b.create<LLVM::LoadOp>(element, pointer));
         continue;
@@ -424,8 +416,8 @@ struct GlobalStoreLowering
         guard = guard ? b.create<arith::AndIOp>(guard, masks[i]) : masks[i];
       }
       Value value = values[i];
-      Value pointer = elementPointer(b, adaptor.getPointer().front(), index,
-                                     value.getType());
+      Value pointer =
+          b.globalPointer(adaptor.getPointer().front(), index, value.getType());
       auto store = [&] { b.create<LLVM::StoreOp>(value, pointer); };
       if (guard) {
         b.guarded(guard, store);

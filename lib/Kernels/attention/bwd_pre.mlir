@@ -90,6 +90,7 @@ tlx.kernel @attention_bwd_pre(
   %full = tlx.alloc_barriers arrivals(1) : !ring
   %empty = tlx.alloc_barriers arrivals(1) : !ring
 
+  tlx.grid_launch_dependents
   tlx.async_tasks {
     tlx.async_task @load warps(1) {
       %end = scf.for %item = %first_item to %end_item step %c1

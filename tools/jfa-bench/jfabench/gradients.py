@@ -101,8 +101,10 @@ def _block(inputs, rotary, sincos, **options):
     return call, lambda outs: outs
 
 
-def ours(inputs, work_order=0):
+def ours(inputs, work_order=0, deterministic=False):
     s = inputs.shape
+    if s.mode == "block" and deterministic:
+        raise peers.Unsuitable  # there is no other mode
     if s.mode == "block":
         return _block(inputs, "qk" if s.rotary else None, inputs.sincos)
     shaped, offsets = peers.arguments(inputs)
@@ -110,7 +112,8 @@ def ours(inputs, work_order=0):
     o, lse = jfa.attention_forward(q, k, v, causal=s.causal, **offsets)
     dout = inputs.dout.view(o.shape)
     plan = jfa.AttentionBackwardPlan(q, k, v, causal=s.causal,
-                                     work_order=work_order, **offsets)
+                                     work_order=work_order,
+                                     deterministic=deterministic, **offsets)
     outputs = plan.make_outputs()
     launch = plan.bind(q, k, v, o, lse, dout, *outputs, **offsets)
 
@@ -184,6 +187,7 @@ def _rotating(inputs):
 PEERS = {"jfa": ours}
 for _name in ("cudnn", "fa2", "cudnn padded", "flex"):
     PEERS[_name] = backward_of(peers.PEERS[_name])
+PEERS["jfa deterministic"] = lambda inputs: ours(inputs, deterministic=True)
 PEERS["jfa unrotated"] = _not_turned_back
 PEERS["jfa rotating"] = _rotating
 PEERS["jfa + rotary"] = then_turned_back(

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 # These say what is computed and for which batches, all others how.
 PROBLEM = ("HEAD_DIM", "CAUSAL", "JAGGED", "BROADCAST_QUERY", "ELEMENT",
-           "MIN_QUERIES", "MAX_QUERIES", "MAX_KEYS")
+           "DETERMINISTIC", "MIN_QUERIES", "MAX_QUERIES", "MAX_KEYS")
+# Of these the first stands for all: the others take as long, or follow.
+ALIKE = ("ELEMENT", "DETERMINISTIC")
 
 
 class TableError(ValueError):
@@ -42,8 +44,9 @@ class Row:
                    for name, value in problem.items() if name in self.values)
 
     def first_problem(self):
-        """The problem with the first of several types, which stands for all."""
-        return {n: v.split(",")[0] if n == "ELEMENT" else v
+        """The problem with the first of several types and modes, which stands for
+        all."""
+        return {n: v.split(",")[0] if n in ALIKE else v
                 for n, v in self.problem.items()}
 
     @property

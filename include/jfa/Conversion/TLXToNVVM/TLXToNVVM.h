@@ -72,6 +72,8 @@ void populateTileToNVVMPatterns(const TLXTypeConverter &converter,
                                 RewritePatternSet &patterns);
 void populateClusterToNVVMPatterns(const TLXTypeConverter &converter,
                                    RewritePatternSet &patterns);
+void populateGridToNVVMPatterns(const TLXTypeConverter &converter,
+                                RewritePatternSet &patterns);
 /// Elementwise ops of other dialects (arith, math) on tiles.
 void populateElementwiseToNVVMPatterns(const TLXTypeConverter &converter,
                                        RewritePatternSet &patterns);

@@ -144,13 +144,17 @@ _operator = (_register() if hasattr(torch.library, "custom_op")
 
 
 def attention(q, k, v, q_offsets=None, k_offsets=None, *, causal=False,
-              scale=None, deterministic=False, return_lse=False):
+              scale=None, deterministic=None, return_lse=False):
     """softmax(scale * Q K^T) V, differentiable in `q`, `k` and `v`.
 
     Shapes and offsets are those of AttentionForwardPlan; rows of no sequence
-    are 0, in the output and in gradients. `return_lse` adds the log-sum-exp
-    `[Hq, rows of o]`, which is not differentiated.
+    are 0, in the output and in gradients. `deterministic` asks for the same bits
+    of `q`'s gradient on every run, as `torch.use_deterministic_algorithms` does
+    where it is not given; all else always has them. `return_lse` adds the
+    log-sum-exp `[Hq, rows of o]`, which is not differentiated.
     """
+    if deterministic is None:
+        deterministic = torch.are_deterministic_algorithms_enabled()
     if scale is None:
         scale = 1 / math.sqrt(q.shape[-1])
     o, lse = _operator(q, k, v, q_offsets, k_offsets, causal, float(scale),

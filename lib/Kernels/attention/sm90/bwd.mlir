@@ -12,6 +12,16 @@
 // sums dK and dV in registers. Its share of dQ is added to dq_acc in global memory,
 // which ../bwd_post.mlir scales and rounds.
 //
+// If DETERMINISTIC, additions to a piece of dQ have an order. Tiles take turns, by a
+// semaphore for each piece: who is the i-th waits for i tiles before it, which come before
+// it in the list. All CTAs have to run at once, so that the first tile of the list that is
+// not done never waits for one that cannot run. Those of a sequence begin with the first
+// keys, and tiles that begin together follow each other by a step. If causal, the last
+// keys and each tile's first queries come first: when a tile comes to queries that others
+// see, these have been there. Queries that all sequences share have dq_copies sums, which
+// tiles of a head take in turn, by the number that the item has; bwd_post.mlir adds them
+// up. A tile that does not see some of them passes its turn on.
+//
 //   role      warps  does
 //   @load     1      starts every copy: Q with LSE, K, dO with delta, V, then Q and dO
 //   @reduce   2 x 1  each replica adds its pieces of dQ to global memory, and at the
@@ -47,11 +57,14 @@
 //   named 2,3 160 threads   @compute              @reduce    a piece of dQ, or dK and dV,
 //                                                            are there
 //   named 4,5 160 threads   @reduce               @compute   their buffers may be written
+//   turns     a semaphore   @reduce               @reduce    the tiles before have added
+//             for a piece                                    to the piece
 //
 //   shared memory, D 128: K 64 K, V, Q, dO, dS and dQ 32 K each
 //   registers, D 128: dK 64, dV 64, S, dP and dQ 32, P 32 and 16, dS 16, of 240
 //
-// Blocks of queries come in descending order, so that those on the diagonal come last.
+// Blocks of queries come in descending order, so that those on the diagonal come last,
+// or if tiles take turns in ascending order.
 // Hidden scores are -inf: keys past the end or, if causal, after the query. Queries
 // past the end read LSE = +inf, so that their P is 0.
 
@@ -95,10 +108,13 @@
 !gradient = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 !decode = (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
     -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
+!find_turn = (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i1, i1, i32)
+    -> (i32, i32)
 !gradient_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
 
 // A work item: the sequence, first key row and KV head of a tile, and where they
-// lie. Items are four 32-bit integers; the host deals them to the CTAs. The rows of
+// lie. Items are four 32-bit integers; the host deals them to the CTAs. The last is the
+// number of the tile among those of its head, where that is asked for. The rows of
 // LSE and delta are padded: each sequence begins at a multiple of 128. Last come the
 // first query of the blocks of queries that see the tile, and how many there are.
 func.func private @decode(
@@ -160,13 +176,50 @@ func.func private @decode(
       %blocks : i32, i32, i32, i32, i32, i32, i32, i32, i32, i32
 }
 
+// The semaphore of step j of a head's, and whose turn a tile's is: the number of tiles
+// before it. Two pieces of dQ for each block of queries and head.
+func.func private @find_turn(
+    %j: i32, %head: i32, %piece: i32, %key: i32, %q_len: i32, %k_len: i32,
+    %first_block: i32, %first: i32, %blocks: i32, %heads: i32, %block_m: i32,
+    %block_n: i32, %ascends: i1, %has_copies: i1, %given_turn: i32) -> (i32, i32) {
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %j1 = arith.addi %j, %c1 : i32
+  %after = arith.subi %blocks, %j1 : i32
+  %place = arith.select %ascends, %j, %after : i32
+  %distance = arith.muli %place, %block_m : i32
+  %row = arith.addi %first, %distance : i32
+  %own_block = arith.divui %row, %block_m : i32
+  %block = arith.addi %first_block, %own_block : i32
+  %first_of_block = arith.muli %block, %heads : i32
+  %of_head = arith.addi %first_of_block, %head : i32
+  %first_piece = arith.muli %of_head, %c2 : i32
+  %semaphore = arith.addi %first_piece, %piece : i32
+  %key_block = arith.divui %key, %block_n : i32
+  %turn = scf.if %ascends -> (i32) {
+    // From the last block of keys that the last of these queries sees.
+    %shift = arith.subi %k_len, %q_len : i32
+    %end_row = arith.addi %row, %block_m : i32
+    %end_seen = arith.addi %end_row, %shift : i32
+    %end_key = arith.minsi %end_seen, %k_len : i32
+    %last_key = arith.subi %end_key, %c1 : i32
+    %last_block = arith.divui %last_key, %block_n : i32
+    %before = arith.subi %last_block, %key_block : i32
+    scf.yield %before : i32
+  } else {
+    scf.yield %key_block : i32
+  }
+  %any_turn = arith.select %has_copies, %given_turn, %turn : i32
+  return %semaphore, %any_turn : i32, i32
+}
+
 tlx.kernel @attention_bwd(
     %q: !q_tensor, %k: !kv_tensor, %v: !kv_tensor, %do: !q_tensor,
     %dk: !dkv_tensor, %dv: !dkv_tensor, %dq_acc: !dq_tensor,
     %lse_log2: !rows_tensor, %delta: !rows_tensor, %q_offsets: !tlx.ptr<i32>,
     %k_offsets: !tlx.ptr<i32>, %items: !tlx.ptr<i32>, %item_starts: !tlx.ptr<i32>,
-    %heads_per_group: i32, %q_length: i32, %k_length: i32, %scale_log2: f32,
-    %scale: f32) {
+    %turns: !tlx.ptr<i32>, %dq_copies: i32, %heads: i32, %heads_per_group: i32,
+    %q_length: i32, %k_length: i32, %scale_log2: f32, %scale: f32) {
   // What is computed.
   tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
@@ -175,10 +228,15 @@ tlx.kernel @attention_bwd(
   %jagged = tlx.param JAGGED = true : i1
   // All sequences share the q_length rows of q.
   %broadcast_query = tlx.param BROADCAST_QUERY = false : i1
+  // Whether the same inputs give the same bits of dQ.
+  %deterministic = tlx.param DETERMINISTIC = false : i1
 
   // How it is computed.
+  // Whether it may be launched while the kernel before it ends, as a programmatic
+  // dependent; only the work list is read before that has ended.
+  %dependent = tlx.param DEPENDENT_LAUNCH = true : i1
   %block_m = tlx.param BLOCK_M = 64 in [64, 128] : i32
-  tlx.param BLOCK_N = 128 in [128] : i32
+  %block_n = tlx.param BLOCK_N = 128 in [128] : i32
   // The next step's S is started before this step's queries are free.
   tlx.param STAGES = 2 from 2 to 4 : i32
   %ds_stages = tlx.param DS_STAGES = 2 from 1 to 2 : i32
@@ -193,11 +251,17 @@ tlx.kernel @attention_bwd(
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c2 = arith.constant 2 : i32
+  %c3 = arith.constant 3 : i32
   %c4 = arith.constant 4 : i32
   %c63 = arith.constant 63 : i32
   %c64 = arith.constant 64 : i32
   // Slots of dk_smem for each piece of dQ: 128 / HEAD_DIM.
   %dk_slots = arith.divui %block_m, %c64 : i32
+  %true = arith.constant true
+  %own_queries = arith.xori %broadcast_query, %true : i1
+  %keeps_order = arith.andi %deterministic, %own_queries : i1
+  %has_copies = arith.andi %deterministic, %broadcast_query : i1
+  %ascends = arith.andi %keeps_order, %causal : i1
   %cta = tlx.cta_id : i32
   %next_cta = arith.addi %cta, %c1 : i32
   %first_item = tlx.global_load %item_starts[%cta] : !tlx.ptr<i32>, i32 -> i32
@@ -222,6 +286,10 @@ tlx.kernel @attention_bwd(
   %do_full = tlx.alloc_barriers arrivals(1) : !ring
   %do_empty = tlx.alloc_barriers arrivals(2) : !ring
 
+  tlx.grid_launch_dependents
+  scf.if %dependent {
+    tlx.grid_dependency_wait
+  }
   tlx.async_tasks {
     // `count` runs over all steps that this CTA takes, `tile` over its tiles.
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
@@ -240,7 +308,8 @@ tlx.kernel @attention_bwd(
                 iter_args(%n = %count_h) -> (i32) : i32 {
               %j1 = arith.addi %j, %c1 : i32
               %after = arith.subi %at#9, %j1 : i32
-              %distance = arith.muli %after, %block_m : i32
+              %place = arith.select %ascends, %j, %after : i32
+              %distance = arith.muli %place, %block_m : i32
               %row = arith.addi %at#8, %distance : i32
               %padded_row = arith.addi %at#7, %row : i32
               %slot, %phase = tlx.ring %n stages(STAGES) : i32
@@ -328,6 +397,7 @@ tlx.kernel @attention_bwd(
       %row_in_block = arith.muli %replica, %spare_rows : i32
       %columns = arith.subi %c64, %spare_rows : i32
       %column = arith.muli %replica, %columns : i32
+      %blocks_of_copy = arith.ceildivui %q_length, %block_m : i32
       tlx.named_barrier_arrive %is_free threads(160)
       %tiles = scf.for %item = %first_item to %end_item step %c1
           iter_args(%tile = %c0) -> (i32) : i32 {
@@ -336,19 +406,85 @@ tlx.kernel @attention_bwd(
             %broadcast_query, %block_m, %causal) : !decode
         %first_head = arith.muli %at#0, %heads_per_group : i32
         %end_head = arith.addi %first_head, %heads_per_group : i32
+        // Where the sums that it adds to begin, their semaphores, and its turn.
+        %sums, %first_block, %given_turn = scf.if %has_copies -> (i32, i32, i32) {
+          %at_item = arith.muli %item, %c4 : i32
+          %at_number = arith.addi %at_item, %c3 : i32
+          %number = tlx.global_load %items[%at_number] : !tlx.ptr<i32>, i32 -> i32
+          %copy = arith.remui %number, %dq_copies : i32
+          %number_turn = arith.divui %number, %dq_copies : i32
+          %first_sum = arith.muli %copy, %q_length : i32
+          %first_of_copy = arith.muli %copy, %blocks_of_copy : i32
+          scf.yield %first_sum, %first_of_copy, %number_turn : i32, i32, i32
+        } else {
+          %first_padded = arith.divui %at#7, %block_m : i32
+          scf.yield %at#2, %first_padded, %c0 : i32, i32, i32
+        }
+        %has_steps = arith.cmpi sgt, %at#9, %c0 : i32
+        %waits_first = arith.andi %deterministic, %has_steps : i1
+        scf.if %waits_first {
+          %semaphore, %turn = func.call @find_turn(
+              %c0, %first_head, %replica, %at#1, %at#3, %at#6, %first_block, %at#8, %at#9,
+              %heads, %block_m, %block_n, %ascends, %has_copies, %given_turn) : !find_turn
+          tlx.semaphore_wait %turns[%semaphore], %turn : !tlx.ptr<i32>, i32
+        }
         scf.for %head = %first_head to %end_head step %c1 : i32 {
           scf.for %j = %c0 to %at#9 step %c1 : i32 {
             %j1 = arith.addi %j, %c1 : i32
             %after = arith.subi %at#9, %j1 : i32
-            %distance = arith.muli %after, %block_m : i32
+            %place = arith.select %ascends, %j, %after : i32
+            %distance = arith.muli %place, %block_m : i32
             %block = arith.addi %at#8, %distance : i32
             %row = arith.addi %block, %row_in_block : i32
             tlx.named_barrier_wait %is_there threads(160)
             tlx.fence_async_shared
-            tlx.async_descriptor_reduce %dq_acc[%row, %head, %column]
-                segment(%at#2, %at#3), %piece : !dq_tensor, !dq_buffer
+            scf.if %deterministic {
+              tlx.async_descriptor_reduce %dq_acc[%row, %head, %column]
+                  segment(%sums, %at#3), %piece {ordered} : !dq_tensor, !dq_buffer
+            } else {
+              tlx.async_descriptor_reduce %dq_acc[%row, %head, %column]
+                  segment(%at#2, %at#3), %piece : !dq_tensor, !dq_buffer
+            }
             tlx.async_descriptor_store_wait pending(0)
             tlx.named_barrier_arrive %is_free threads(160)
+            scf.if %deterministic {
+              // The next turn, which has mostly come, is waited for while this piece is
+              // added.
+              %ends_head = arith.cmpi eq, %j1, %at#9 : i32
+              %head1 = arith.addi %head, %c1 : i32
+              %next_head = arith.select %ends_head, %head1, %head : i32
+              %next_j = arith.select %ends_head, %c0, %j1 : i32
+              %is_more = arith.cmpi slt, %next_head, %end_head : i32
+              scf.if %is_more {
+                %semaphore, %turn = func.call @find_turn(
+                    %next_j, %next_head, %replica, %at#1, %at#3, %at#6, %first_block,
+                    %at#8, %at#9, %heads, %block_m, %block_n, %ascends, %has_copies,
+                    %given_turn) : !find_turn
+                tlx.semaphore_wait %turns[%semaphore], %turn : !tlx.ptr<i32>, i32
+              }
+              %own, %own_turn = func.call @find_turn(
+                  %j, %head, %replica, %at#1, %at#3, %at#6, %first_block, %at#8, %at#9,
+                  %heads, %block_m, %block_n, %ascends, %has_copies, %given_turn)
+                  : !find_turn
+              tlx.async_descriptor_store_wait pending(0) written
+              tlx.semaphore_post %turns[%own] : !tlx.ptr<i32>, i32
+            }
+          }
+        }
+        %passes_on = arith.andi %has_copies, %causal : i1
+        scf.if %passes_on {
+          %unseen = arith.divui %at#8, %block_m : i32
+          %unseen_blocks = arith.minsi %unseen, %blocks_of_copy : i32
+          scf.for %head = %first_head to %end_head step %c1 : i32 {
+            scf.for %b = %c0 to %unseen_blocks step %c1 : i32 {
+              %block = arith.addi %first_block, %b : i32
+              %first_of_block = arith.muli %block, %heads : i32
+              %of_head = arith.addi %first_of_block, %head : i32
+              %first_piece = arith.muli %of_head, %c2 : i32
+              %semaphore = arith.addi %first_piece, %replica : i32
+              tlx.semaphore_wait %turns[%semaphore], %given_turn : !tlx.ptr<i32>, i32
+              tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32
+            }
           }
         }
         // dV has come through the keys that it belongs to, if there are any.
@@ -431,6 +567,7 @@ tlx.kernel @attention_bwd(
         %first_diagonal = arith.select %causal, %before_diagonal, %blocks : i32
         %lacks_keys = arith.cmpi slt, %left, %c64 : i32
         %first_masked = arith.select %lacks_keys, %c0, %first_diagonal : i32
+        %end_masked = arith.select %lacks_keys, %blocks, %diagonal_blocks : i32
 
         %has_queries = arith.cmpi sgt, %blocks, %c0 : i32
         %k_slot, %k_phase = tlx.ring %tile stages(2) : i32
@@ -481,11 +618,15 @@ tlx.kernel @attention_bwd(
 
               // A key is hidden from the queries before its limit: if causal, those that
               // do not see it; past the end, all.
-              %hides = tlx.in_masked_tail %j from %first_masked : i32
+              %hides_tail = tlx.in_masked_tail %j from %first_masked : i32
+              %shows_tail = tlx.in_masked_tail %j from %end_masked : i32
+              %hides_head = arith.xori %shows_tail, %true : i1
+              %hides = arith.select %ascends, %hides_head, %hides_tail : i1
               %s = scf.if %hides -> (!scores) {
                 %j1 = arith.addi %j, %c1 : i32
                 %after = arith.subi %blocks, %j1 : i32
-                %distance = arith.muli %after, %block_m : i32
+                %place = arith.select %ascends, %j, %after : i32
+                %distance = arith.muli %place, %block_m : i32
                 %row = arith.addi %first_row, %distance : i32
                 %limit_0 = arith.subi %c0, %row : i32
                 %limit_begin = tlx.splat %limit_0 : i32 -> tensor<64xi32>

@@ -7,7 +7,10 @@
 // head of queries has keys of its own (heads_per_group is 1).
 //
 // Items are runs of blocks of one sequence: the sequence, the first key, the head and
-// the number of blocks. All items of a CTA have the same head.
+// the number of blocks. All items of a CTA have the same head, CTA i that of i modulo
+// heads.
+//
+// If DETERMINISTIC, each CTA stores its dQ to sums of its own, which bwd_post.mlir adds up.
 //
 //   role      warps  does
 //   @load     1      starts every copy: Q, then K[0], dO with LSE and delta, V[0], K[1], …
@@ -99,13 +102,19 @@ tlx.kernel @attention_bwd_query(
     %q: !q_tensor, %k: !q_tensor, %v: !q_tensor, %do: !q_tensor, %dk: !dkv_tensor,
     %dv: !dkv_tensor, %dq_acc: !dq_tensor, %lse_log2: !rows_tensor,
     %delta: !rows_tensor, %k_offsets: !tlx.ptr<i32>, %items: !tlx.ptr<i32>,
-    %item_starts: !tlx.ptr<i32>, %q_length: i32, %scale_log2: f32, %scale: f32) {
+    %item_starts: !tlx.ptr<i32>, %heads: i32, %q_length: i32, %scale_log2: f32,
+    %scale: f32) {
   // What is computed.
   %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
   %causal = tlx.param CAUSAL = false : i1
+  // Whether the same inputs give the same bits of dQ.
+  %deterministic = tlx.param DETERMINISTIC = false : i1
 
   // How it is computed.
+  // Whether it may be launched while the kernel before it ends, as a programmatic
+  // dependent; only the work list is read before that has ended.
+  %dependent = tlx.param DEPENDENT_LAUNCH = true : i1
   tlx.param LOAD_REGISTERS = 24 from 24 to 256 step 8 : i32
   tlx.param COMPUTE_REGISTERS = 240 from 24 to 256 step 8 : i32
 
@@ -139,6 +148,10 @@ tlx.kernel @attention_bwd_query(
   %v_full = tlx.alloc_barriers arrivals(1) : !one
   %v_empty = tlx.alloc_barriers arrivals(2) : !one
 
+  tlx.grid_launch_dependents
+  scf.if %dependent {
+    tlx.grid_dependency_wait
+  }
   tlx.async_tasks {
     // `count` runs over all blocks that this CTA takes, `run` over its items.
     tlx.async_task @load warps(1) registers(LOAD_REGISTERS) {
@@ -361,8 +374,15 @@ tlx.kernel @attention_bwd_query(
         %dq_out = tlx.local_view %dq_smem[%replica] : !dq_buffers -> !dq_buffer
         tlx.named_barrier_wait %c2 threads(256)
         tlx.local_store %total#2, %dq_out : !gradient, !dq_buffer
-        tlx.async_descriptor_reduce %dq_acc[%own, %now#0, %c0] segment(%c0, %q_length),
-            %dq_out : !dq_tensor, !dq_buffer
+        scf.if %deterministic {
+          %copy = arith.divui %cta, %heads : i32
+          %first_sum = arith.muli %copy, %q_length : i32
+          tlx.async_descriptor_store %dq_acc[%own, %now#0, %c0]
+              segment(%first_sum, %q_length), %dq_out : !dq_tensor, !dq_buffer
+        } else {
+          tlx.async_descriptor_reduce %dq_acc[%own, %now#0, %c0]
+              segment(%c0, %q_length), %dq_out : !dq_tensor, !dq_buffer
+        }
         tlx.async_descriptor_store_wait pending(0)
       }
     }

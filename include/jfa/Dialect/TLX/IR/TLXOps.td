@@ -17,5 +17,6 @@ include "jfa/Dialect/TLX/IR/TLXMMAOps.td"
 include "jfa/Dialect/TLX/IR/TLXTensorMemoryOps.td"
 include "jfa/Dialect/TLX/IR/TLXTileOps.td"
 include "jfa/Dialect/TLX/IR/TLXClusterOps.td"
+include "jfa/Dialect/TLX/IR/TLXGridOps.td"
 
 #endif // JFA_DIALECT_TLX_IR_TLXOPS

@@ -92,18 +92,18 @@ def TLX_AsyncDescriptorLoadOp : TLX_Op<"async_descriptor_load", [
   }];
 }
 
-class TLX_AsyncDescriptorWriteOp<string mnemonic>
+class TLX_AsyncDescriptorWriteOp<string mnemonic, dag more = (ins)>
     : TLX_Op<mnemonic, [
         AttrSizedOperandSegments,
         DeclareOpInterfaceMethods<TLX_AsyncOpInterface>,
         DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
         MemoryEffects<[MemWrite<TLX_StoreGroups>]>]> {
-  let arguments = (ins
+  let arguments = !con((ins
     Arg<TLX_TensorMapType, "", [MemWrite<TLX_GlobalMemory>]>:$map,
     Variadic<I32>:$coordinates,
     Optional<I32>:$segment_start, Optional<I32>:$segment_length,
     Arg<TLX_MemDescType, "", [MemRead<TLX_SharedMemory>]>:$source,
-    OptionalAttr<TLX_CacheHintAttr>:$cache);
+    OptionalAttr<TLX_CacheHintAttr>:$cache), more);
   let assemblyFormat = [{
     $map `[` $coordinates `]`
     (`segment` `(` $segment_start^ `,` $segment_length `)`)? `,`
@@ -134,11 +134,15 @@ def TLX_AsyncDescriptorStoreOp
 }
 
 def TLX_AsyncDescriptorReduceOp
-    : TLX_AsyncDescriptorWriteOp<"async_descriptor_reduce"> {
+    : TLX_AsyncDescriptorWriteOp<"async_descriptor_reduce",
+                                 (ins UnitAttr:$ordered)> {
   let summary = "Start adding a buffer to a box of a tensor";
   let description = [{
     As `tlx.async_descriptor_store`, with an atomic addition of each element, in
-    any order: `cp.reduce.async.bulk.tensor.add` (PTX ISA 9.7.9.27).
+    any order: `cp.reduce.async.bulk.tensor.add` (PTX ISA 9.7.9.27). With
+    `ordered` the kernel sees to the order, so that sums are the same bits in
+    each run: the simulator takes two additions to an element that nothing orders
+    for a data race. The instruction is the same.
 
     Example:
 
@@ -147,6 +151,8 @@ def TLX_AsyncDescriptorReduceOp
       %c0 = arith.constant 0 : i32
       %o = tlx.local_alloc : !tlx.memdesc<[64, 32], f32>
       tlx.async_descriptor_reduce %map[%c0, %c0], %o : !tlx.tensormap<[64, 32], f32>, !tlx.memdesc<[64, 32], f32>
+      tlx.async_descriptor_store_wait pending(0) written
+      tlx.async_descriptor_reduce %map[%c0, %c0], %o {ordered} : !tlx.tensormap<[64, 32], f32>, !tlx.memdesc<[64, 32], f32>
     }
     ```
   }];

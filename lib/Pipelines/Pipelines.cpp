@@ -59,7 +59,10 @@ void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
   sim::VerifyProtocolPassOptions verify;
   verify.mode = options.verifyProtocol;
   kernels.addPass(sim::createVerifyProtocolPass(verify));
-  manager.addPass(createConvertTLXToNVVMPass());
+  ConvertTLXToNVVMPassOptions lowering;
+  // From Blackwell on.
+  lowering.packedF32 = options.arch != "sm_90a";
+  manager.addPass(createConvertTLXToNVVMPass(lowering));
   // One visit of each op folds what the lowering left; there are no blocks yet.
   GreedyRewriteConfig once;
   once.setMaxIterations(1).setRegionSimplificationLevel(

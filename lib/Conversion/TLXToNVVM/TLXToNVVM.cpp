@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "jfa/Conversion/TLXToNVVM/TLXToNVVM.h"
+#include "PackedF32ToNVVM.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -26,7 +26,7 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
 /// Lowers what is inside of tasks; the tasks themselves stay.
-static LogicalResult lowerOps(KernelOp kernel) {
+static LogicalResult lowerOps(KernelOp kernel, bool packedF32) {
   TLXTypeConverter converter;
   RewritePatternSet patterns(kernel.getContext());
   populateTaskToNVVMPatterns(converter, patterns);
@@ -39,6 +39,9 @@ static LogicalResult lowerOps(KernelOp kernel) {
   populateClusterToNVVMPatterns(converter, patterns);
   populateGridToNVVMPatterns(converter, patterns);
   populateElementwiseToNVVMPatterns(converter, patterns);
+  if (packedF32) {
+    populatePackedF32Patterns(converter, patterns);
+  }
 
   ConversionTarget target(*kernel.getContext());
   target.addIllegalDialect<TLXDialect>();
@@ -68,7 +71,8 @@ struct ConvertTLXToNVVM
       prepareBarriers(kernel);
       prepareDots(kernel);
       prepareTensorMemory(kernel);
-      if (failed(lowerOps(kernel)) || failed(lowerKernelToLLVM(kernel))) {
+      if (failed(lowerOps(kernel, packedF32)) ||
+          failed(lowerKernelToLLVM(kernel))) {
         return signalPassFailure();
       }
     }

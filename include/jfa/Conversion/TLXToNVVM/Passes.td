@@ -18,6 +18,10 @@ def ConvertTLXToNVVMPass : Pass<"convert-tlx-to-nvvm", "::mlir::ModuleOp"> {
     - tasks become one branch each on the warp's index, with `setmaxnreg` where
       they have register budgets;
     - tiles become the scalars that one thread holds, 16-bit floats in pairs;
+      with `packed-f32` sums, differences, products and `math.fma` of f32 tiles
+      are computed as `vector<2xf32>`, one instruction for two neighbouring
+      registers (`add`, `mul`, `fma` with `.f32x2`, PTX ISA 9.7.3), with the
+      same results;
     - buffers and barriers become shared-memory addresses of 32 bits;
     - tensor maps become `grid_constant` parameters of 128 bytes.
 
@@ -60,6 +64,11 @@ def ConvertTLXToNVVMPass : Pass<"convert-tlx-to-nvvm", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"packedF32", "packed-f32", "bool", "false",
+           "Compute sums and products of f32 tiles two elements at a time, as "
+           "the architecture can (sm_100 on)">,
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"

@@ -291,6 +291,8 @@ tlx.kernel @attention_fwd(
       %ln2 = arith.constant 0.693147182 : f32
       %threshold = arith.constant -8.0 : f32
       %scale_row = tlx.splat %scale_log2 : f32 -> !rows
+      %minus_scale = arith.negf %scale_log2 : f32
+      %minus_scale_row = tlx.splat %minus_scale : f32 -> !rows
       %scale = tlx.splat %scale_log2 : f32 -> !scores
       %masked_score = tlx.splat %minus_infinity : f32 -> !scores
       %ones = tlx.splat %one : f32 -> !rows
@@ -419,27 +421,28 @@ tlx.kernel @attention_fwd(
               tlx.barrier_arrive %scale_full[%half] : !halves
             }
 
-            %m_scaled = arith.mulf %m, %scale_row : !rows
-            %m_c = tlx.expand_dims %m_scaled dim 1 : !rows -> tensor<128x1xf32>
+            // Added rather than subtracted: pairs have no difference of products.
+            %m_minus = arith.mulf %m, %minus_scale_row : !rows
+            %m_c = tlx.expand_dims %m_minus dim 1 : !rows -> tensor<128x1xf32>
             %m_b = tlx.broadcast %m_c : tensor<128x1xf32> -> !scores
             %scaled0 = arith.mulf %s#0, %scale fastmath<contract> : !scores
-            %e0 = arith.subf %scaled0, %m_b fastmath<contract> : !scores
+            %e0 = arith.addf %scaled0, %m_b fastmath<contract> : !scores
             %p0 = math.exp2 %e0 fastmath<afn> : !scores
             %p_16_0 = arith.truncf %p0 : !scores to !weights
             tlx.local_store %p_16_0, %p_part0 : !weights, !p_part
             %scaled1 = arith.mulf %s#1, %scale fastmath<contract> : !scores
-            %e1 = arith.subf %scaled1, %m_b fastmath<contract> : !scores
+            %e1 = arith.addf %scaled1, %m_b fastmath<contract> : !scores
             %p1 = math.exp2 %e1 fastmath<afn> : !scores
             %p_16_1 = arith.truncf %p1 : !scores to !weights
             tlx.local_store %p_16_1, %p_part1 : !weights, !p_part
             tlx.remote_barrier_arrive %p_half[%half] mask(%c1) : !halves
             %scaled2 = arith.mulf %s#2, %scale fastmath<contract> : !scores
-            %e2 = arith.subf %scaled2, %m_b fastmath<contract> : !scores
+            %e2 = arith.addf %scaled2, %m_b fastmath<contract> : !scores
             %p2 = math.exp2 %e2 fastmath<afn> : !scores
             %p_16_2 = arith.truncf %p2 : !scores to !weights
             tlx.local_store %p_16_2, %p_part2 : !weights, !p_part
             %scaled3 = arith.mulf %s#3, %scale fastmath<contract> : !scores
-            %e3 = arith.subf %scaled3, %m_b fastmath<contract> : !scores
+            %e3 = arith.addf %scaled3, %m_b fastmath<contract> : !scores
             %p3 = scf.if %polynomial -> (!scores) {
               // 2^x = 2^n 2^(x - n): n is added to the exponent.
               %x = arith.maxnumf %e3, %least : !scores
@@ -465,13 +468,10 @@ tlx.kernel @attention_fwd(
             %p_16_3 = arith.truncf %p3 : !scores to !weights
             tlx.local_store %p_16_3, %p_part3 : !weights, !p_part
             tlx.remote_barrier_arrive %p_full[%half] mask(%c1) : !halves
-            %l_part0 = tlx.reduce add %p0 dim 1 : !scores -> !rows
-            %l_part1 = tlx.reduce add %p1 dim 1 : !scores -> !rows
-            %l_part2 = tlx.reduce add %p2 dim 1 : !scores -> !rows
-            %l_part3 = tlx.reduce add %p3 dim 1 : !scores -> !rows
-            %l_01 = arith.addf %l_part0, %l_part1 : !rows
-            %l_23 = arith.addf %l_part2, %l_part3 : !rows
-            %l_block = arith.addf %l_01, %l_23 : !rows
+            %p_01 = arith.addf %p0, %p1 : !scores
+            %p_23 = arith.addf %p2, %p3 : !scores
+            %p_all = arith.addf %p_01, %p_23 : !scores
+            %l_block = tlx.reduce add %p_all dim 1 : !scores -> !rows
             %l_scaled = arith.mulf %l_in, %alpha fastmath<contract> : !rows
             %l = arith.addf %l_scaled, %l_block fastmath<contract> : !rows
             %n1 = arith.addi %n, %c1 : i32

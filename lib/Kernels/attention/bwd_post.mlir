@@ -60,6 +60,8 @@ tlx.kernel @attention_bwd_post(
   %jagged = tlx.param JAGGED = true : i1
   // Whether there are several sums for each row.
   %has_copies = tlx.param COPIES = false : i1
+  // Copies are of shared queries, which are not jagged.
+  tlx.constraint JAGGED + COPIES le 1
 
   // How it is computed.
   // Whether it may be launched while the kernel before it ends, as a programmatic

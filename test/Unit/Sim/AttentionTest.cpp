@@ -18,7 +18,7 @@ namespace {
 /// A kernel's arguments, as far as attention looks at them.
 Program makeProgram() {
   Program program;
-  for (const char *name : {"q", "k"}) {
+  for (const char *name : {"q", "k", "v"}) {
     Argument argument;
     argument.name = name;
     argument.kind = ArgumentKind::TensorMap;

@@ -52,7 +52,8 @@
 //     scale and P[j-1] since its product is started after that of P[j-1], which
 //     waits for both.
 //   shared memory, D 128, 3 stages, of pairs 6: Q 64 K, keys and values 96 K, O 64 K
-//   registers: @softmax 2 x 192, @correction 72, others 56: 512 for 4 warps each
+//   registers: @softmax 2 x 192, @correction 72, others 56: 512 for 4 warps each; of
+//     pairs at D 128 @correction needs 80, which leaves 48
 //
 // Blocks of keys are taken in ascending order: a row that sees any key sees the
 // first, so its maximum is finite after block 0 and no step needs a guard against

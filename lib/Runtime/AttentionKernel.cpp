@@ -188,7 +188,15 @@ Status AttentionKernel::load(const Driver &driver, const Gpu &gpu,
     return status;
   }
   status = bindArguments(getManifest(), slots);
-  return status.failed() ? status : kernel->load(driver, gpu, function);
+  if (status.failed()) {
+    return status;
+  }
+  auto has = [&](const char *parameter) {
+    return getManifest().getParameter(parameter, "false") == "true";
+  };
+  isCooperative = takes(Slot::Turns) && has("DETERMINISTIC");
+  mayBeDependent = has("DEPENDENT_LAUNCH");
+  return kernel->load(driver, gpu, function);
 }
 
 Status AttentionKernel::checkCluster(const Gpu &gpu) const {
@@ -280,13 +288,11 @@ LaunchConfig AttentionKernel::makeConfig(int64_t grid,
     cluster.id = Driver::kLaunchClusterDimension;
     std::copy(manifest.cluster.begin(), manifest.cluster.end(), cluster.value);
   }
-  if (takes(Slot::Turns) && isDeterministic()) {
-    // CTAs wait for each other: all run at the same time, or none does.
+  if (isCooperative) {
     LaunchAttribute &cooperative = attributes[config.numAttributes++];
     cooperative.id = Driver::kLaunchCooperative;
     cooperative.value[0] = 1;
-  } else if (isDependent &&
-             manifest.getParameter("DEPENDENT_LAUNCH", "false") == "true") {
+  } else if (isDependent && mayBeDependent) {
     LaunchAttribute &dependent = attributes[config.numAttributes++];
     dependent.id = Driver::kLaunchProgrammaticDependent;
     dependent.value[0] = 1;

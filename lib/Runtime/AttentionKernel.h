@@ -169,11 +169,13 @@ private:
   /// Of those tensors that the kernel takes as tensor maps.
   std::array<TensorMapShape, kNumTensors> maps;
 
+  /// Whether its CTAs wait for each other, so that all run at the same time or
+  /// none does.
+  bool isCooperative = false;
+  /// Whether it waits for what the kernel before it has done where it needs it.
+  bool mayBeDependent = false;
+
   Status checkCluster(const Gpu &gpu) const;
-  /// Whether its sums have an order.
-  bool isDeterministic() const {
-    return getManifest().getParameter("DETERMINISTIC", "false") == "true";
-  }
   /// Room for as many as a launch may have.
   using LaunchAttributes = std::array<LaunchAttribute, 2>;
   LaunchConfig makeConfig(int64_t grid, LaunchAttributes &attributes,

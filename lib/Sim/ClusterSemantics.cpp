@@ -33,18 +33,34 @@ static LogicalResult buildWait(tlx::ClusterWaitOp op, ProgramBuilder &builder) {
   return success();
 }
 
+Targets sim::getTargets(Operation *op, mlir::Value mask,
+                        ProgramBuilder &builder) {
+  if (!mask) {
+    return {};
+  }
+  builder.noteDependence(op, mask);
+  return {builder.getSlot(mask)};
+}
+
+llvm::SmallVector<uint32_t, 8> Targets::get(Machine &machine,
+                                            Task &task) const {
+  if (!mask) {
+    return {task.rank};
+  }
+  return machine.getRanks(task, task[*mask].integer);
+}
+
 static LogicalResult buildRemoteArrive(tlx::RemoteBarrierArriveOp op,
                                        ProgramBuilder &builder) {
   BarrierElement element = getBarrierElement(op, op.getBarrier(), op.getIndex(),
                                              Signals::Any, builder);
-  Slot mask = builder.getSlot(op.getMask());
-  builder.noteDependence(op, op.getMask());
+  Targets targets = getTargets(op, op.getMask(), builder);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     std::optional<int64_t> barrier = element.get(machine, task);
     if (!barrier) {
       return;
     }
-    for (uint32_t rank : machine.getRanks(task, task[mask].integer)) {
+    for (uint32_t rank : targets.get(machine, task)) {
       int64_t number = machine.getRemoteBarrier(task, *barrier, rank);
       machine.reach(task, number, {task.index, task.time});
       machine.arrive(task, number, 0);

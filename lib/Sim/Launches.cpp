@@ -123,10 +123,21 @@ int64_t AttentionLaunches::getSteps(int64_t count, bool isLastFull) const {
                                   : (count - 1) * rowsPerStep + 1;
 }
 
-bool AttentionLaunches::add(ArrayRef<Extent> sequences) {
-  AttentionProblem problem;
+/// Adds a launch for a problem, without values, whose tiles keep their order.
+static bool addLaunch(const Simulation &simulation, AttentionProblem problem,
+                      std::vector<Launch> &launches) {
   problem.values = false;
   problem.balances = false;
+  Launch &launch = launches.emplace_back();
+  Attention attention;
+  std::string error = attention.bind(problem, simulation.program, launch.arrays,
+                                     launch.arguments);
+  launch.ctas = attention.getCtas();
+  return error.empty();
+}
+
+bool AttentionLaunches::add(ArrayRef<Extent> sequences) {
+  AttentionProblem problem;
   problem.causal = getFlag(kernel, "CAUSAL");
   problem.broadcastQuery = getFlag(kernel, "BROADCAST_QUERY") ||
                            part == AttentionPart::BackwardQuery;
@@ -148,12 +159,7 @@ bool AttentionLaunches::add(ArrayRef<Extent> sequences) {
     problem.qLengths.push_back(queries);
     problem.kLengths.push_back(keys);
   }
-  Launch &launch = launches.emplace_back();
-  Attention attention;
-  std::string error = attention.bind(problem, simulation.program, launch.arrays,
-                                     launch.arguments);
-  launch.ctas = attention.getCtas();
-  return error.empty();
+  return addLaunch(simulation, problem, launches);
 }
 
 bool AttentionLaunches::addSteps() {
@@ -211,18 +217,11 @@ static bool addBlockAttention(const Simulation &simulation,
                               ArrayRef<int64_t> lengths, int64_t heads,
                               int64_t maxCtas, std::vector<Launch> &launches) {
   AttentionProblem problem;
-  problem.values = false;
-  problem.balances = false;
   problem.qLengths.assign(lengths.begin(), lengths.end());
   problem.kLengths = problem.qLengths;
   problem.heads = problem.kvHeads = heads;
   problem.maxCtas = maxCtas;
-  Launch &launch = launches.emplace_back();
-  Attention attention;
-  std::string error = attention.bind(problem, simulation.program, launch.arrays,
-                                     launch.arguments);
-  launch.ctas = attention.getCtas();
-  return error.empty();
+  return addLaunch(simulation, problem, launches);
 }
 
 /// Every number of blocks in one CTA, of one sequence and of as many; then

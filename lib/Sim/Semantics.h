@@ -87,6 +87,17 @@ BarrierElement getBarrierElement(Operation *op, mlir::Value barrier,
                                  mlir::Value index, Signals signals,
                                  ProgramBuilder &builder);
 
+/// The CTAs of a cluster that an op is about: those of a mask, or the task's
+/// own.
+struct Targets {
+  std::optional<Slot> mask;
+  /// Their ranks; none, with a finding, if the mask is not one of the
+  /// cluster's.
+  llvm::SmallVector<uint32_t, 8> get(Machine &machine, Task &task) const;
+};
+/// `mask` may be null.
+Targets getTargets(Operation *op, mlir::Value mask, ProgramBuilder &builder);
+
 // The ops of the Memory and MMA families on buffers in tensor memory.
 LogicalResult buildTensorAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder);
 LogicalResult buildTensorView(tlx::LocalViewOp op, ProgramBuilder &builder);

@@ -195,14 +195,10 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
   if (failed(operands)) {
     return failure();
   }
-  std::optional<Slot> mask;
-  if (op.getMulticast()) {
-    mask = builder.getSlot(op.getMulticast());
-    builder.noteDependence(op, op.getMulticast());
-  }
+  Targets targets = getTargets(op, op.getMulticast(), builder);
   BarrierElement element = getBarrierElement(
       op, op.getBarrier(), op.getIndex(),
-      mask || op.isOfPair() ? Signals::Any : Signals::Own, builder);
+      targets.mask || op.isOfPair() ? Signals::Any : Signals::Own, builder);
   // Of a pair, the barrier is that of the leader.
   uint32_t followerBit = op.isOfPair() ? 1 : 0;
   int64_t bytes =
@@ -219,7 +215,7 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
         copyIn(on, self, box);
       }
     };
-    auto start = [&](uint32_t rank) {
+    for (uint32_t rank : targets.get(machine, task)) {
       int64_t number =
           machine.getRemoteBarrier(task, *barrier, rank & ~followerBit);
       auto signal = [=](Machine &on, AsyncOp &self) {
@@ -229,12 +225,6 @@ static LogicalResult buildLoad(tlx::AsyncDescriptorLoadOp op,
       copy->rank = rank;
       copy->barrier = number;
       machine.reach(task, number, copy->epoch);
-    };
-    if (!mask) {
-      return start(task.rank);
-    }
-    for (uint32_t rank : machine.getRanks(task, task[*mask].integer)) {
-      start(rank);
     }
   });
   return success();

@@ -344,20 +344,16 @@ LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
 
 static LogicalResult buildCommit(tlx::Tcgen05CommitOp op,
                                  ProgramBuilder &builder) {
-  std::optional<Slot> mask;
-  if (op.getMulticast()) {
-    mask = builder.getSlot(op.getMulticast());
-    builder.noteDependence(op, op.getMulticast());
-  }
+  Targets targets = getTargets(op, op.getMulticast(), builder);
   BarrierElement element =
       getBarrierElement(op, op.getBarrier(), op.getIndex(),
-                        mask ? Signals::Any : Signals::Own, builder);
+                        targets.mask ? Signals::Any : Signals::Own, builder);
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     std::optional<int64_t> barrier = element.get(machine, task);
     if (!barrier) {
       return;
     }
-    auto start = [&](uint32_t rank) {
+    for (uint32_t rank : targets.get(machine, task)) {
       int64_t number = machine.getRemoteBarrier(task, *barrier, rank);
       auto arrive = [=](Machine &on, AsyncOp &self) {
         on.commit(self, number);
@@ -365,12 +361,6 @@ static LogicalResult buildCommit(tlx::Tcgen05CommitOp op,
       AsyncRef commit = machine.issue(task, Queue::TensorDots, {arrive});
       commit->barrier = number;
       machine.reach(task, number, commit->epoch);
-    };
-    if (!mask) {
-      return start(task.rank);
-    }
-    for (uint32_t rank : machine.getRanks(task, task[*mask].integer)) {
-      start(rank);
     }
   });
   return success();

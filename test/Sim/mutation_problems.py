@@ -107,9 +107,11 @@ PROBLEMS = {
 
 _TURNED = "@softmax waits for the copies before it rotates them and says so"
 _ROTATED = "@softmax waits for Q and K to rotate them before it makes dS"
+# Problems of block attention for Blackwell.
+_ALL_ROTATED = ("D64, rotated", "D128, rotated")
 
 # Mutants that are the same protocol, though they are lowered to other code: the
-# kernel, what its problems begin with, the mutation, the task, the line, and why.
+# kernel, what its problems begin with (or each of several), the mutation, the task, the line, and why.
 EQUIVALENT = [
     ("/attention/sm100/fwd.mlir", "", "swap two waits", "multiply",
      "tlx.barrier_wait %p_half[%c0], %s_phase : !halves",
@@ -130,24 +132,18 @@ EQUIVALENT = [
     ("/block_attention/sm100/bwd.mlir", "", "drop a fence", "",
      "tlx.local_store %rounded, %first : !rounded, !weights_panel",
      "the fence after the second store comes before the arrival that tells of both"),
-    ("/block_attention/sm100/fwd.mlir", "D64, rotated", "drop a wait", "scores",
-     "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _TURNED),
-    ("/block_attention/sm100/fwd.mlir", "D128, rotated", "drop a wait", "scores",
+    ("/block_attention/sm100/fwd.mlir", _ALL_ROTATED, "drop a wait", "scores",
      "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _TURNED),
     ("/block_attention/sm100/fwd.mlir", "D64, rotated", "drop a wait", "outputs",
      "tlx.barrier_wait %v_full[%slot], %phase : !slots", _TURNED),
     ("/block_attention/sm100/fwd.mlir", "D64, rotated", "drop a wait", "outputs",
      "tlx.barrier_wait %turned[%slot], %phase : !slots",
      "@softmax makes P after it has rotated V, and @outputs waits for P"),
-    ("/block_attention/sm100/bwd.mlir", "D64, rotated", "drop a wait", "scores",
-     "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _TURNED),
-    ("/block_attention/sm100/bwd.mlir", "D128, rotated", "drop a wait", "scores",
+    ("/block_attention/sm100/bwd.mlir", _ALL_ROTATED, "drop a wait", "scores",
      "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _TURNED),
     ("/block_attention/sm100/bwd.mlir", "D128, rotated", "drop a wait", "scores",
      "tlx.barrier_wait %v_full[%slot], %phase : !slots", _TURNED),
-    ("/block_attention/sm100/bwd.mlir", "D64, rotated", "drop a wait", "gradients",
-     "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _ROTATED),
-    ("/block_attention/sm100/bwd.mlir", "D128, rotated", "drop a wait", "gradients",
+    ("/block_attention/sm100/bwd.mlir", _ALL_ROTATED, "drop a wait", "gradients",
      "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _ROTATED),
     ("/attention/sm90/bwd_query.mlir", "", "drop a fence", "compute",
      "tlx.local_store %p_16, %p_rows : !weights, !p_rows",

@@ -32,6 +32,16 @@ bool isAloneInCluster(Operation *op);
 /// Whether `mask` names nothing but the one CTA of its cluster.
 bool isOnlyOwnCta(Operation *op, Value mask);
 
+/// Canonicalises an op that is `multicast` to its own CTA only: it need not be.
+template <typename Op>
+LogicalResult dropOwnMulticast(Op op, PatternRewriter &rewriter) {
+  if (!op.getMulticast() || !isOnlyOwnCta(op, op.getMulticast())) {
+    return failure();
+  }
+  rewriter.modifyOpInPlace(op, [&] { op.getMulticastMutable().clear(); });
+  return success();
+}
+
 } // namespace mlir::jfa::tlx
 
 #endif // JFA_LIB_DIALECT_TLX_IR_OPVERIFICATION_H

@@ -111,11 +111,7 @@ std::optional<TargetFeature> AsyncDescriptorLoadOp::getRequiredFeature() {
 
 LogicalResult AsyncDescriptorLoadOp::canonicalize(AsyncDescriptorLoadOp op,
                                                   PatternRewriter &rewriter) {
-  if (!op.getMulticast() || !isOnlyOwnCta(op, op.getMulticast())) {
-    return failure();
-  }
-  rewriter.modifyOpInPlace(op, [&] { op.getMulticastMutable().clear(); });
-  return success();
+  return dropOwnMulticast(op, rewriter);
 }
 
 AsyncIssuer AsyncDescriptorLoadOp::getIssuer() {

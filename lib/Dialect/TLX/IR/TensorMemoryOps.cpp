@@ -27,11 +27,7 @@ LogicalResult Tcgen05CommitOp::verify() {
 
 LogicalResult Tcgen05CommitOp::canonicalize(Tcgen05CommitOp op,
                                             PatternRewriter &rewriter) {
-  if (!op.getMulticast() || !isOnlyOwnCta(op, op.getMulticast())) {
-    return failure();
-  }
-  rewriter.modifyOpInPlace(op, [&] { op.getMulticastMutable().clear(); });
-  return success();
+  return dropOwnMulticast(op, rewriter);
 }
 
 void Tcgen05CommitOp::getBarrierUses(SmallVectorImpl<BarrierUse> &uses) {

@@ -12,6 +12,7 @@
 
 #include "AttentionKernel.h"
 #include "BundleTesting.h"
+#include "CountAllocations.h"
 
 #include <gtest/gtest.h>
 
@@ -76,7 +77,10 @@ TEST(ClusterLaunch, GridsAreOfWholeClusters) {
   ASSERT_FALSE(status.failed()) << status.message;
   EXPECT_EQ(kernel.getClusterSize(), 2);
   AttentionKernel::Prepared prepared;
-  ASSERT_FALSE(kernel.launch(fakeDriver, 33, prepared, nullptr).failed());
+  size_t before = countAllocations();
+  bool failed = kernel.launch(fakeDriver, 33, prepared, nullptr).failed();
+  EXPECT_EQ(countAllocations(), before);
+  ASSERT_FALSE(failed);
   EXPECT_EQ(launched.grid[0], 66u);
   EXPECT_EQ(launched.grid[1], 1u);
   EXPECT_EQ(launched.block[0], 384u);

@@ -194,7 +194,7 @@ TEST(EmbeddedKernels, KernelsForAnyLengthsComeLast) {
     std::string key = std::string(facts.arch) + " " + facts.entry;
     for (const char *name :
          {"HEAD_DIM", "CAUSAL", "ELEMENT", "JAGGED", "BROADCAST_QUERY",
-          "ROTARY", "ROTATE_INPUTS", "DETERMINISTIC", "COPIES"}) {
+          "ROTARY", "ROTATE_INPUTS", "DETERMINISTIC", "COPIES", "FRAGMENTS"}) {
       key += " " + getParameter(facts, name);
     }
     EXPECT_NE(last[key], kNoLimits) << facts.parameters;

@@ -97,10 +97,16 @@ PROBLEMS = {
                                f"{_BACKWARD}",
         "D64, late release": "-D HEAD_DIM=64 -D EARLY_RELEASE=false "
                              f"{_BACKWARD}",
+        "D64 deterministic, causal": "-D HEAD_DIM=64 -D DETERMINISTIC=true --causal "
+                                     f"{_TURNS}",
+        "D64 deterministic, causal broadcast query":
+            "-D HEAD_DIM=64 -D DETERMINISTIC=true --broadcast-q --causal "
+            "--lengths=700,400,400,130 --q-len=300 --heads=2 --kv-heads=1 --grid=3",
     },
     "/attention/sm100/bwd_query.mlir": {
         "D64": f"-D HEAD_DIM=64 {_QUERY}",
         "D128 causal": f"-D HEAD_DIM=128 --causal {_QUERY}",
+        "D64 deterministic": f"-D HEAD_DIM=64 -D DETERMINISTIC=true {_QUERY}",
     },
 }
 
@@ -123,6 +129,11 @@ EQUIVALENT = [
      "tlx.barrier_arrive %do_empty[%slot] : !ring",
      "@load waits for the step's queries to be released before it waits for its "
      "gradients, and @compute releases them after the product in question"),
+    ("/attention/sm100/bwd.mlir", "D64 deterministic, causal broadcast query",
+     "double a semaphore post", "reduce",
+     "tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32",
+     "whose turn comes after that of a tile that does not see a block does not see it "
+     "either"),
     ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %v_empty[%slot], %phase producer : !slots",
      "dO is free once the product that reads V is done"),

@@ -271,10 +271,14 @@ def judge_all(options, kernel, problem, arguments, folder):
         return None, []
     matrix, survivors = collections.defaultdict(collections.Counter), []
     for name, line, mutant, more in make_mutants(lines):
+        if not re.search(options.mutations, name):
+            continue
         verdict = judge(options, mutant, path, arguments + more)
         text = lines[line].strip() if line else ""
         task = find_task(lines, line or 0)
-        why = mutation_problems.why_equivalent(kernel, problem, name, task, text)
+        before = lines[line - 1].strip() if line else ""
+        why = mutation_problems.why_equivalent(kernel, problem, name, task,
+                                               f"{before}\n{text}")
         if why and verdict:
             survivors.append(f"killed, but held for equivalent in {kernel} with "
                              f"{problem}: {name}: {text}")
@@ -319,6 +323,8 @@ def parse():
     parser.add_argument("--jfa-opt", default="jfa-opt")
     parser.add_argument("--problem", action="append",
                         help="one of the kernel's problems instead of all")
+    parser.add_argument("--mutations", default="", metavar="REGEX",
+                        help="only those of which the name matches")
     options = parser.parse_args(sys.argv[1:at])
     return options, sys.argv[at + 1:]
 

@@ -11,6 +11,9 @@ _FORWARD = "--lengths=0,1,77,300,700 --heads=1 --grid=1"
 _FORWARD_128 = "--lengths=0,1,300,700 --heads=1"
 _BACKWARD = "--lengths=0,1,77,300 --heads=2 --kv-heads=1 --grid=1"
 _TURNS = "--lengths=0,1,77,700 --q-len=200 --heads=2 --kv-heads=1 --grid=3"
+# Tiles that pass a turn on, before others that add to the same sums.
+_PASSED = "--lengths=0,100,450,100,200,100,900,300 --q-len=1024 --heads=2 " \
+    "--kv-heads=1 --grid=6"
 _STEPS = "--lengths=0,1,77,700 --heads=2 --grid=1"
 _QUERY = "--lengths=0,1,300,77 --q-len=100 --broadcast-q --heads=2 --grid=1"
 _BLOCKS = "--lengths=1,0,64,130,64,700 --grid=1"
@@ -44,8 +47,7 @@ PROBLEMS = {
         "D64 deterministic, causal": "-D HEAD_DIM=64 -D BLOCK_M=128 "
                                      f"-D DETERMINISTIC=true --causal {_TURNS}",
         "D128 deterministic, causal broadcast query":
-            "-D DETERMINISTIC=true --broadcast-q --causal "
-            f"{_TURNS}",
+            f"-D DETERMINISTIC=true --broadcast-q --causal {_PASSED}",
     },
     "/attention/bwd_pre.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
@@ -74,8 +76,9 @@ PROBLEMS = {
     },
     "/block_attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
-        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=2 -D STAGES=4 -D O_STAGES=2 "
+        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=2 -D STAGES=4 "
                         f"-D OUT_STAGES=1 {_BLOCKS}",
+        "D128": f"-D HEAD_DIM=128 {_BLOCKS}",
         "D128, rotated": f"-D HEAD_DIM=128 -D ROTARY=1 -D OUT_STAGES=1 {_BLOCKS}",
     },
     "/block_attention/sm100/bwd.mlir": {
@@ -111,7 +114,8 @@ _ROTATED = "@softmax waits for Q and K to rotate them before it makes dS"
 _ALL_ROTATED = ("D64, rotated", "D128, rotated")
 
 # Mutants that are the same protocol, though they are lowered to other code: the
-# kernel, what its problems begin with (or each of several), the mutation, the task, the line, and why.
+# kernel, what its problems begin with (or each of several), the mutation, the task, the
+# line (with the one before it, if there are several alike), and why.
 EQUIVALENT = [
     ("/attention/sm100/fwd.mlir", "", "swap two waits", "multiply",
      "tlx.barrier_wait %p_half[%c0], %s_phase : !halves",
@@ -123,6 +127,12 @@ EQUIVALENT = [
      "tlx.barrier_arrive %do_empty[%slot] : !ring",
      "@load waits for the step's queries to be released before it waits for its "
      "gradients, and @compute releases them after the product in question"),
+    ("/attention/sm90/bwd.mlir", "D128", "drop a named wait", "compute",
+     "// dV leaves through the keys, once neither replica reads them.\n"
+     "tlx.named_barrier_wait %c1 threads(256)",
+     "the bytes of a replica's dV are those columns of K that of the last step's "
+     "products only its own dQ reads, which it has waited for; what else reads them, the "
+     "scores of both, is done before the replicas meet for that step's dS"),
     ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %v_empty[%slot], %phase producer : !slots",
      "dO is free once the product that reads V is done"),
@@ -152,10 +162,11 @@ EQUIVALENT = [
 
 
 def why_equivalent(kernel, problem, mutation, task, line):
-    """Why a mutant is known to be equivalent, or nothing."""
-    for suffix, begin, *where, why in EQUIVALENT:
+    """Why a mutant is known to be equivalent, or nothing. `line` is the line before
+    and the line."""
+    for suffix, begin, *where, text, why in EQUIVALENT:
         if kernel.endswith(suffix) and problem.startswith(begin) and \
-                [mutation, task, line] == where:
+                [mutation, task] == where and f"\n{line}".endswith(f"\n{text}"):
             return why
     return ""
 

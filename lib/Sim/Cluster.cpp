@@ -23,7 +23,8 @@ llvm::SmallVector<uint32_t, 8> Machine::getRanks(Task &task, int64_t mask) {
     fail(Fault::OutOfBounds, task.site,
          task.name + " expects a mask from 1 to " + std::to_string(last) +
              ", a bit for each of the " + std::to_string(program.clusterSize) +
-             " CTAs of a cluster, but got " + std::to_string(mask));
+             " CTAs of a cluster, but got " + std::to_string(mask),
+         {{kKernelSite, "the size of its clusters is said here"}});
     return ranks;
   }
   for (uint32_t rank = 0; rank < program.clusterSize; ++rank) {
@@ -58,12 +59,15 @@ void Machine::arriveAtCluster(Task &task) {
   if (task.hasToWait) {
     fail(Fault::ClusterBarrier, task.site,
          task.name + " arrives at the cluster's barrier a second time before "
-                     "it has waited for it (PTX ISA 9.7.13.3)");
+                     "it has waited for it (PTX ISA 9.7.13.3)",
+         {{task.clusterSite, "the arrival before; missing: a "
+                             "tlx.cluster_wait between the two"}});
     return;
   }
   clusterBarrier.arrive(know(task));
   task.clusterPhase = clusterBarrier.phase;
   task.hasArrived = task.hasToWait = true;
+  task.clusterSite = task.site;
   tick(task, "arrival at the cluster's barrier");
   completeCluster();
 }
@@ -72,10 +76,13 @@ void Machine::waitForCluster(Task &task) {
   if (!task.hasToWait) {
     fail(Fault::ClusterBarrier, task.site,
          task.name + " waits for the cluster's barrier, at which it has not "
-                     "arrived (PTX ISA 9.7.13.3)");
+                     "arrived (PTX ISA 9.7.13.3)",
+         {{task.clusterSite, "it has not done so since here; missing: a "
+                             "tlx.cluster_arrive between the two"}});
     return;
   }
   task.hasToWait = false;
+  task.clusterSite = task.site;
   Condition condition;
   condition.kind = Condition::Cluster;
   condition.generation = task.clusterPhase;
@@ -122,7 +129,8 @@ void Machine::checkRemoteAtEnd() {
                std::to_string(getCta(access.rank)) +
                " here, but that may have ended: no task of it learns of this "
                "before its end, as one would from a tlx.cluster_arrive after "
-               "here and a tlx.cluster_wait of its own");
+               "here and a tlx.cluster_wait of its own",
+           {Explain(*this).end(access.rank, access.site)});
     }
   }
 }

@@ -61,6 +61,9 @@ inline Shape getShape(Type type) {
 /// The element kind of a type, or a diagnostic.
 FailureOr<ElementKind> getKind(Operation *op, Type type);
 
+/// Where a buffer, or a view of one, is defined that an op uses.
+Site getDefinition(Operation *op, mlir::Value buffer, ProgramBuilder &builder);
+
 /// The tiles of a buffer that an index chooses from.
 struct TileRing {
   std::string name;

@@ -63,6 +63,7 @@ static LogicalResult addArgument(tlx::KernelOp kernel, BlockArgument value,
   Argument argument;
   argument.name = name.str();
   argument.slot = builder.getSlot(value);
+  argument.site = builder.getSite(value, name);
   argument.isOutput = isWritten(value);
   Type element = value.getType();
   argument.kind = ArgumentKind::Scalar;
@@ -91,6 +92,7 @@ static LogicalResult addArgument(tlx::KernelOp kernel, BlockArgument value,
 FailureOr<std::unique_ptr<Simulation>>
 sim::buildSimulation(tlx::KernelOp kernel, bool values) {
   auto simulation = std::make_unique<Simulation>();
+  simulation->kernel = kernel;
   simulation->values = values;
   Program &program = simulation->program;
   program.name = kernel.getSymName().str();
@@ -161,11 +163,10 @@ Length sim::run(const Simulation &simulation, Launch &launch,
 
 void sim::emitFindings(const Simulation &simulation, const Report &report) {
   for (const Finding &finding : report.get()) {
-    InFlightDiagnostic diagnostic =
-        emitError(simulation.sites[finding.site]->getLoc());
+    InFlightDiagnostic diagnostic = emitError(simulation.sites[finding.site]);
     diagnostic << getName(finding.fault) << ": " << finding.text;
     for (const Note &note : finding.notes) {
-      diagnostic.attachNote(simulation.sites[note.site]->getLoc()) << note.text;
+      diagnostic.attachNote(simulation.sites[note.site]) << note.text;
     }
   }
 }

@@ -74,8 +74,9 @@ PROBLEMS = {
     },
     "/block_attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
-        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=2 -D STAGES=4 -D O_STAGES=2 "
+        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=2 -D STAGES=4 "
                         f"-D OUT_STAGES=1 {_BLOCKS}",
+        "D128": f"-D HEAD_DIM=128 {_BLOCKS}",
         "D128, rotated": f"-D HEAD_DIM=128 -D ROTARY=1 -D OUT_STAGES=1 {_BLOCKS}",
     },
     "/block_attention/sm100/bwd.mlir": {
@@ -111,13 +112,22 @@ PROBLEMS = {
 }
 
 
+# Another run of a problem, which shows what its own lengths do not: in place of the
+# arguments that it repeats.
+FURTHER_RUNS = {
+    # Tiles that pass a turn on come before others that add to the same sums.
+    "D128 deterministic, causal broadcast query":
+        "--order --lengths=0,100,450,100,200,100,900,300 --q-len=1024 --grid=6",
+}
+
 _TURNED = "@softmax waits for the copies before it rotates them and says so"
 _ROTATED = "@softmax waits for Q and K to rotate them before it makes dS"
 # Problems of block attention for Blackwell.
 _ALL_ROTATED = ("D64, rotated", "D128, rotated")
 
 # Mutants that are the same protocol, though they are lowered to other code: the
-# kernel, what its problems begin with (or each of several), the mutation, the task, the line, and why.
+# kernel, what its problems begin with (or each of several), the mutation, the task, the
+# line (with the one before it, if there are several alike), and why.
 EQUIVALENT = [
     ("/attention/sm100/fwd.mlir", "", "swap two waits", "multiply",
      "tlx.barrier_wait %p_half[%c0], %s_phase : !halves",
@@ -134,6 +144,12 @@ EQUIVALENT = [
      "tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32",
      "whose turn comes after that of a tile that does not see a block does not see it "
      "either"),
+    ("/attention/sm90/bwd.mlir", "D128", "drop a named wait", "compute",
+     "// dV leaves through the keys, once neither replica reads them.\n"
+     "tlx.named_barrier_wait %c1 threads(256)",
+     "the bytes of a replica's dV are those columns of K that of the last step's "
+     "products only its own dQ reads, which it has waited for; what else reads them, the "
+     "scores of both, is done before the replicas meet for that step's dS"),
     ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %v_empty[%slot], %phase producer : !slots",
      "dO is free once the product that reads V is done"),
@@ -163,10 +179,11 @@ EQUIVALENT = [
 
 
 def why_equivalent(kernel, problem, mutation, task, line):
-    """Why a mutant is known to be equivalent, or nothing."""
-    for suffix, begin, *where, why in EQUIVALENT:
+    """Why a mutant is known to be equivalent, or nothing. `line` is the line before
+    and the line."""
+    for suffix, begin, *where, text, why in EQUIVALENT:
         if kernel.endswith(suffix) and problem.startswith(begin) and \
-                [mutation, task, line] == where:
+                [mutation, task] == where and f"\n{line}".endswith(f"\n{text}"):
             return why
     return ""
 

@@ -98,10 +98,27 @@ struct Condition {
 };
 
 /// A counter in global memory that CTAs wait for.
-struct Semaphore {
-  int64_t count = 0;
-  /// What those knew who have posted.
-  Knowledge released;
+class Semaphore {
+public:
+  explicit Semaphore(int64_t first) : first(first) {}
+
+  int64_t getCount() const { return first + int64_t(posts.size()); }
+  void post(Epoch epoch, const Knowledge &knowledge);
+  /// What a wait for `count` makes known: of the posts so far those without
+  /// which the count is not reached, in whatever order they come. Of a turn
+  /// that is passed on twice a wait for the one after it learns nothing.
+  Knowledge getKnown(int64_t count) const;
+
+private:
+  struct Post {
+    Epoch epoch;
+    Knowledge knowledge;
+    /// How many later ones may come before it: nothing orders them after it.
+    int64_t numUnordered;
+  };
+
+  int64_t first;
+  std::vector<Post> posts;
 };
 
 /// A release, remembered to explain what a later wait has made known.
@@ -143,6 +160,10 @@ struct Task {
   /// is the one going on, and whether it has yet to wait for it.
   uint64_t clusterPhase = 0;
   bool hasArrived = false, hasToWait = false;
+  /// Where it last did one or the other, or else begins.
+  Site clusterSite = kKernelSite;
+  /// The step in which it ended.
+  uint64_t end = 0;
 };
 
 /// As ProgramBuilder::getTask() says while there is no task.
@@ -256,6 +277,8 @@ public:
 
   void fail(Fault fault, Site site, const std::string &text,
             std::vector<Note> notes = {});
+  /// Where the argument is declared that an array is.
+  Note getDeclaration(int64_t array) const;
 
 private:
   friend class Explain;

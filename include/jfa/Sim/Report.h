@@ -21,7 +21,7 @@
 
 namespace mlir::jfa::sim {
 
-/// An op of the program.
+/// An op of the program, or an argument.
 using Site = uint32_t;
 
 enum class Fault {

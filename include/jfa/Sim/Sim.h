@@ -17,10 +17,11 @@
 
 namespace mlir::jfa::sim {
 
-/// A kernel made ready to run, with the ops that its sites stand for.
+/// A kernel made ready to run, with the places that its sites stand for.
 struct Simulation {
+  tlx::KernelOp kernel;
   Program program;
-  std::vector<Operation *> sites;
+  std::vector<Location> sites;
   bool values;
   /// Which ops' effects depend on which inputs. Without values only.
   std::vector<Dependence> dependences;

@@ -106,8 +106,7 @@ static std::vector<std::string> getLimitsOf(const std::string &problem) {
 
 /// The problems that an entry has to have kernels for: every combination, but
 /// that shared queries are jagged, that no inputs are rotated where nothing is,
-/// that only one sequence has several sums, and that there is no deterministic
-/// mode for Blackwell.
+/// and that only one sequence has several sums.
 static std::vector<std::string> getProblems(const std::string &entry,
                                             const std::string &arch) {
   std::vector<std::string> problems = {arch + " " + entry};
@@ -127,8 +126,7 @@ static std::vector<std::string> getProblems(const std::string &entry,
         bool isRotated = problem.find(" ROTARY=0") == std::string::npos;
         bool isTrue = value == "true";
         if ((name == "ROTATE_INPUTS" && isTrue && !isRotated) ||
-            (name == "COPIES" && isTrue && !isDense) ||
-            (name == "DETERMINISTIC" && isTrue && arch == "sm_100a")) {
+            (name == "COPIES" && isTrue && !isDense)) {
           continue;
         }
         if (name != "BROADCAST_QUERY" || value == "false" || !isDense) {

@@ -98,10 +98,16 @@ PROBLEMS = {
                                f"{_BACKWARD}",
         "D64, late release": "-D HEAD_DIM=64 -D EARLY_RELEASE=false "
                              f"{_BACKWARD}",
+        "D64 deterministic, causal": "-D HEAD_DIM=64 -D DETERMINISTIC=true --causal "
+                                     f"{_TURNS}",
+        "D64 deterministic, causal broadcast query":
+            "-D HEAD_DIM=64 -D DETERMINISTIC=true --broadcast-q --causal "
+            "--lengths=700,400,400,130 --q-len=300 --heads=2 --kv-heads=1 --grid=3",
     },
     "/attention/sm100/bwd_query.mlir": {
         "D64": f"-D HEAD_DIM=64 {_QUERY}",
         "D128 causal": f"-D HEAD_DIM=128 --causal {_QUERY}",
+        "D64 deterministic": f"-D HEAD_DIM=64 -D DETERMINISTIC=true {_QUERY}",
     },
 }
 

@@ -145,6 +145,11 @@ EQUIVALENT = [
      "the bytes of a replica's dV are those columns of K that of the last step's "
      "products only its own dQ reads, which it has waited for; what else reads them, the "
      "scores of both, is done before the replicas meet for that step's dS"),
+    ("/attention/sm100/bwd.mlir", "D64 deterministic, causal broadcast query",
+     "double a semaphore post", "reduce",
+     "tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32",
+     "of the problem's tiles none that sees a block has a turn at it after one that does "
+     "not; where one has, as in sm90/bwd.mlir's, the mutant is killed"),
     ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %v_empty[%slot], %phase producer : !slots",
      "dO is free once the product that reads V is done"),

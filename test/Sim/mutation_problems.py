@@ -139,23 +139,26 @@ EQUIVALENT = [
      "tlx.barrier_arrive %do_empty[%slot] : !ring",
      "@load waits for the step's queries to be released before it waits for its "
      "gradients, and @compute releases them after the product in question"),
-    ("/attention/sm100/bwd.mlir", "D64 deterministic, causal broadcast query",
-     "double a semaphore post", "reduce",
-     "tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32",
-     "whose turn comes after that of a tile that does not see a block does not see it "
-     "either"),
     ("/attention/sm90/bwd.mlir", "D128", "drop a named wait", "compute",
      "// dV leaves through the keys, once neither replica reads them.\n"
      "tlx.named_barrier_wait %c1 threads(256)",
      "the bytes of a replica's dV are those columns of K that of the last step's "
      "products only its own dQ reads, which it has waited for; what else reads them, the "
      "scores of both, is done before the replicas meet for that step's dS"),
+    ("/attention/sm100/bwd.mlir", "D64 deterministic, causal broadcast query",
+     "double a semaphore post", "reduce",
+     "tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32",
+     "of the problem's tiles none that sees a block has a turn at it after one that does "
+     "not; where one has, as in sm90/bwd.mlir's, the mutant is killed"),
     ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %v_empty[%slot], %phase producer : !slots",
-     "dO is free once the product that reads V is done"),
+     "V is free once the products that read dO are done"),
     ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %do_empty[%slot], %phase producer : !slots",
-     "Q and K are free once the gradient that reads dO is done"),
+     "dO is free once the gradient that reads Q is done"),
+    ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
+     "tlx.barrier_wait %q_empty[%slot], %phase producer : !slots",
+     "Q is free once the gradient that reads K is done"),
     ("/block_attention/sm100/bwd.mlir", "", "drop a fence", "",
      "tlx.local_store %rounded, %first : !rounded, !weights_panel",
      "the fence after the second store comes before the arrival that tells of both"),

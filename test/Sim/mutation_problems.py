@@ -90,6 +90,10 @@ PROBLEMS = {
         "D64": f"-D HEAD_DIM=64 {_FORWARD}",
         "D64, pairs": "-D HEAD_DIM=64 -D CTAS=2 -D STAGES=4 "
                       f"{_FORWARD_128} --grid=2",
+        "D64, dynamic": "-D HEAD_DIM=64 -D DYNAMIC=true "
+                        "--lengths=0,1,77,300,700 --heads=1 --grid=3",
+        "D64, dynamic pairs": "-D HEAD_DIM=64 -D CTAS=2 -D STAGES=4 "
+                              f"-D DYNAMIC=true {_FORWARD_128} --grid=6",
     },
     "/attention/sm100/bwd.mlir": {
         "D64": f"-D HEAD_DIM=64 -D Q_STAGES=4 -D DO_STAGES=3 {_BACKWARD}",

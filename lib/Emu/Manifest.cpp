@@ -129,6 +129,8 @@ std::string emu::parseManifest(llvm::StringRef text, llvm::StringRef entry,
       manifest.isDeterministic =
           parameters->getBoolean("DETERMINISTIC").value_or(false) ||
           parameters->getBoolean("COPIES").value_or(false);
+      manifest.hasFragments =
+          parameters->getBoolean("FRAGMENTS").value_or(false);
       manifest.headDim = parameters->getInteger("HEAD_DIM").value_or(0);
       manifest.rotatesInputs =
           parameters->getBoolean("ROTATE_INPUTS").value_or(false);

@@ -40,6 +40,7 @@ PROBLEMS = {
         "D128 causal": f"-D HEAD_DIM=128 -D BLOCK_M=64 --causal {_BACKWARD}",
         "D64 broadcast query": "-D HEAD_DIM=64 -D BLOCK_M=128 --q-len=300 "
                                f"--broadcast-q {_BACKWARD}",
+        "D128 fragments": f"-D FRAGMENTS=true {_BACKWARD}",
         "D128 deterministic": f"-D DETERMINISTIC=true {_TURNS}",
         "D64 deterministic, causal": "-D HEAD_DIM=64 -D BLOCK_M=128 "
                                      f"-D DETERMINISTIC=true --causal {_TURNS}",
@@ -53,6 +54,7 @@ PROBLEMS = {
     },
     "/attention/bwd_post.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
+        "D64 fragments": f"-D HEAD_DIM=64 -D FRAGMENTS=true {_STEPS}",
         "D128": f"-D HEAD_DIM=128 {_STEPS}",
     },
     "/attention/sm90/bwd_query.mlir": {

@@ -106,8 +106,8 @@ static std::vector<std::string> getLimitsOf(const std::string &problem) {
 
 /// The problems that an entry has to have kernels for: every combination, but
 /// that shared queries are jagged, that no inputs are rotated where nothing is,
-/// that only one sequence has several sums, and that those of jagged ones lie by
-/// rows.
+/// that only one sequence has several sums, and that those of jagged ones lie
+/// by rows.
 static std::vector<std::string> getProblems(const std::string &entry,
                                             const std::string &arch) {
   std::vector<std::string> problems = {arch + " " + entry};

@@ -150,6 +150,8 @@ def describe(kernel):
     rings = ["STAGES"] if "STAGES" in p else ["Q_STAGES", "DO_STAGES"]
     mode = ("broadcast query" if p["BROADCAST_QUERY"] else
             "jagged" if p["JAGGED"] else "dense")
+    if p.get("DETERMINISTIC"):
+        mode += ", deterministic"
     return {
         "for": kernel["arch"] + backward,
         "D": str(p["HEAD_DIM"]),

@@ -23,7 +23,8 @@
 //
 // In the deterministic mode additions to dq_acc have an order. Tiles take
 // `turns`, semaphores of 32 bits, [blocks of BLOCK_M padded rows, heads, 2],
-// one for each piece that they add to; all CTAs run at the same time. Queries
+// one for each piece that they add to (of Blackwell's, which add whole blocks,
+// the first half); all CTAs run at the same time. Queries
 // that all sequences share have `dq_copies` sums: `dq_acc` is [dq_copies, rows
 // of q, heads, D], and attention_bwd_post adds them up in this order. Tiles of
 // attention_bwd are numbered in the list: tile i of a head is the (i /

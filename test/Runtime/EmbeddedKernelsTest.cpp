@@ -106,8 +106,8 @@ static std::vector<std::string> getLimitsOf(const std::string &problem) {
 
 /// The problems that an entry has to have kernels for: every combination, but
 /// that shared queries are jagged, that no inputs are rotated where nothing is,
-/// that only one sequence has several sums, that those of jagged ones lie by
-/// rows, and that there is no deterministic mode for Blackwell.
+/// that only one sequence has several sums, and that those of jagged ones lie
+/// by rows.
 static std::vector<std::string> getProblems(const std::string &entry,
                                             const std::string &arch) {
   std::vector<std::string> problems = {arch + " " + entry};
@@ -128,8 +128,7 @@ static std::vector<std::string> getProblems(const std::string &entry,
         bool isTrue = value == "true";
         if ((name == "ROTATE_INPUTS" && isTrue && !isRotated) ||
             (name == "COPIES" && isTrue && !isDense) ||
-            (name == "FRAGMENTS" && isTrue && !isDense) ||
-            (name == "DETERMINISTIC" && isTrue && arch == "sm_100a")) {
+            (name == "FRAGMENTS" && isTrue && !isDense)) {
           continue;
         }
         if (name != "BROADCAST_QUERY" || value == "false" || !isDense) {

@@ -327,9 +327,10 @@ static int runAll(const Simulation &simulation, Launch &launch,
                   Schedule &schedule, Trace *trace) {
   const Launch initial = launch;
   std::optional<Launch> first;
-  bool isOrdered = llvm::none_of(simulation.sites, [](Operation *op) {
-    auto reduce = dyn_cast<tlx::AsyncDescriptorReduceOp>(op);
-    return reduce && !reduce.getOrdered();
+  bool isOrdered = true;
+  tlx::KernelOp kernel = simulation.kernel;
+  kernel.walk([&](tlx::AsyncDescriptorReduceOp reduce) {
+    isOrdered &= reduce.getOrdered();
   });
   Progress progress;
   uint64_t orders = 0;

@@ -74,9 +74,10 @@ struct AttentionProblem {
   int64_t maxCtas = 1;
   /// Whether the inputs need values.
   bool values = true;
-  /// Whether the runtime's balancer deals the tiles to clusters; if not, one
-  /// takes them in order.
+  /// Whether the runtime deals the tiles to clusters; if not, so many take them
+  /// in order.
   bool balances = true;
+  int64_t clustersInOrder = 1;
 };
 
 /// A problem as a kernel's arguments.

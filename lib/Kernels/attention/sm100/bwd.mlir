@@ -12,6 +12,16 @@
 // dK and dV in tensor memory. Its share of dQ is added to dq_acc in global memory, which
 // ../bwd_post.mlir scales and rounds.
 //
+// If DETERMINISTIC, additions to a block of dQ have an order. Tiles take turns at it, by a
+// semaphore: who is the i-th waits for i tiles before it, which come before it in the list.
+// All CTAs have to run at once, so that the first tile of the list that is not done never
+// waits for one that cannot run. Those of a sequence begin with the first keys, and tiles
+// that begin together follow each other by a step. If causal, the last keys and each tile's
+// first queries come first: when a tile comes to queries that others see, these have been
+// there. Queries that all sequences share have dq_copies sums, which tiles of a head take
+// in turn, by the number that the item has; bwd_post.mlir adds them up. A tile that does
+// not see some of them passes its turn on.
+//
 //   role       warps  does
 //   @compute   4 x 2  each replica owns 64 of the queries: S^T to P^T, dP^T to dS^T, a key
 //                     in each thread
@@ -49,6 +59,8 @@
 //   dv_empty    1      @reduce                @multiply    it is in registers
 //   dk_full     1      @multiply (commit)     @reduce      a tile's dK is there
 //   dk_empty    1      @reduce                @multiply    it is in registers
+//   turns       a semaphore for each block of dQ, of      the tiles before have added to
+//               @reduce, which waits for it too            it
 //
 //   tensor memory, D 128: S 128 columns, dP 128, dV 128, dK 128, which is all there is. P
 //     is the first 32 columns of each replica's 64 of S, and dS of dP, so that no replica
@@ -62,9 +74,10 @@
 // Early release: dQ leaves in pieces of 32 columns through two buffers, one copied while
 // the other is filled. @reduce takes all pieces into registers before there are buffers for
 // them and hands the columns back, so that the products of the next step do not wait for
-// the copies of this one; of dV and dK the last 64 columns.
+// the copies of this one; of dV and dK the last 64 columns. Nor do they wait for the turn.
 //
-// Blocks of queries come in descending order, so that those on the diagonal come last.
+// Blocks of queries come in descending order, so that those on the diagonal come last, or
+// if tiles take turns in ascending order.
 // Hidden scores are -inf: keys past the end or, if causal, after the query. Queries past
 // the end read LSE = +inf, so that their P is 0.
 //
@@ -119,9 +132,11 @@
 !keys = tensor<128xi32>
 !decode = (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i32, i1, i1, i32, i1)
     -> (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32)
+!find_turn = (i32, i32, i32, i32, i32, i32, i32, i32, i32, i1, i1, i32) -> (i32, i32)
 
 // A work item: the sequence, first key row and KV head of a tile, and where they
-// lie. Items are four 32-bit integers; the host deals them to the CTAs. The rows of
+// lie. Items are four 32-bit integers; the host deals them to the CTAs. The last is the
+// number of the tile among those of its head, where that is asked for. The rows of
 // LSE and delta are padded: each sequence begins at a multiple of 128. Last come the
 // first query of the blocks of queries that see the tile, and how many there are.
 func.func private @decode(
@@ -181,6 +196,35 @@ func.func private @decode(
   %blocks = arith.ceildivui %queries, %block_m : i32
   return %head, %row, %q_start, %q_len, %o_start, %k_start, %k_len, %padded, %first,
       %blocks : i32, i32, i32, i32, i32, i32, i32, i32, i32, i32
+}
+
+// The semaphore of the block of queries whose first is `row`, and whose turn a tile's is:
+// the number of tiles before it.
+func.func private @find_turn(
+    %row: i32, %head: i32, %key: i32, %q_len: i32, %k_len: i32, %first_block: i32,
+    %heads: i32, %block_m: i32, %block_n: i32, %ascends: i1, %has_copies: i1,
+    %given_turn: i32) -> (i32, i32) {
+  %c1 = arith.constant 1 : i32
+  %own_block = arith.divui %row, %block_m : i32
+  %block = arith.addi %first_block, %own_block : i32
+  %first_of_block = arith.muli %block, %heads : i32
+  %semaphore = arith.addi %first_of_block, %head : i32
+  %key_block = arith.divui %key, %block_n : i32
+  %turn = scf.if %ascends -> (i32) {
+    // From the last block of keys that the last of these queries sees.
+    %shift = arith.subi %k_len, %q_len : i32
+    %end_row = arith.addi %row, %block_m : i32
+    %end_seen = arith.addi %end_row, %shift : i32
+    %end_key = arith.minsi %end_seen, %k_len : i32
+    %last_key = arith.subi %end_key, %c1 : i32
+    %last_block = arith.divui %last_key, %block_n : i32
+    %before = arith.subi %last_block, %key_block : i32
+    scf.yield %before : i32
+  } else {
+    scf.yield %key_block : i32
+  }
+  %any_turn = arith.select %has_copies, %given_turn, %turn : i32
+  return %semaphore, %any_turn : i32, i32
 }
 
 // Of S^T or dP^T 64 queries, and where the same of P^T or dS^T goes once they have been
@@ -262,15 +306,20 @@ func.func private @finish_step(
 // Adds 32 columns of dQ to global memory; returns the number of copies started so far.
 func.func private @add_piece(
     %piece: !piece, %pieces: !dq_pieces, %copies: i32, %dq_acc: !dq_tensor, %row: i32,
-    %head: i32, %column: i32, %start: i32, %length: i32) -> i32 {
+    %head: i32, %column: i32, %start: i32, %length: i32, %ordered: i1) -> i32 {
   %c1 = arith.constant 1 : i32
   %slot, %phase = tlx.ring %copies stages(2) : i32
   %place = tlx.local_view %pieces[%slot] : !dq_pieces -> !dq_piece
   // The copy before the last has to have left the buffer.
   tlx.async_descriptor_store_wait pending(1)
   tlx.local_store %piece, %place : !piece, !dq_piece
-  tlx.async_descriptor_reduce %dq_acc[%row, %head, %column] segment(%start, %length),
-      %place : !dq_tensor, !dq_piece
+  scf.if %ordered {
+    tlx.async_descriptor_reduce %dq_acc[%row, %head, %column] segment(%start, %length),
+        %place {ordered} : !dq_tensor, !dq_piece
+  } else {
+    tlx.async_descriptor_reduce %dq_acc[%row, %head, %column] segment(%start, %length),
+        %place : !dq_tensor, !dq_piece
+  }
   %next = arith.addi %copies, %c1 : i32
   return %next : i32
 }
@@ -330,11 +379,22 @@ func.func private @take_piece(%sum: !dq_sum, %column: i32) -> !piece {
   return %values : !piece
 }
 
-// Takes dQ of step `n` out of tensor memory and adds it to global memory.
+// Waits, if additions have an order, until as many tiles have added as come before.
+func.func private @wait_turn(
+    %ordered: i1, %turns: !tlx.ptr<i32>, %semaphore: i32, %turn: i32) {
+  scf.if %ordered {
+    tlx.semaphore_wait %turns[%semaphore], %turn : !tlx.ptr<i32>, i32
+  }
+  return
+}
+
+// Takes dQ of step `n` out of tensor memory and adds it to global memory, if in order when
+// the semaphore says that its turn has come.
 func.func private @add_out(
     %sum: !dq_sum, %full: !one, %empty: !one, %n: i32, %pieces: !dq_pieces,
     %first_copy: i32, %dq_acc: !dq_tensor, %row: i32, %head: i32, %start: i32,
-    %length: i32, %head_dim: i32, %early: i1) -> i32 {
+    %length: i32, %head_dim: i32, %early: i1, %ordered: i1, %turns: !tlx.ptr<i32>,
+    %semaphore: i32, %turn: i32) -> i32 {
   %c0 = arith.constant 0 : i32
   %c32 = arith.constant 32 : i32
   %c64 = arith.constant 64 : i32
@@ -356,35 +416,43 @@ func.func private @add_out(
       scf.yield %piece_0, %piece_1 : !piece, !piece
     }
     tlx.barrier_arrive %empty : !one
+    func.call @wait_turn(%ordered, %turns, %semaphore, %turn)
+        : (i1, !tlx.ptr<i32>, i32, i32) -> ()
     %copies_1 = func.call @add_piece(%piece_0, %pieces, %first_copy, %dq_acc, %row,
-        %head, %c0, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32, i32,
-        i32, i32, i32) -> i32
+        %head, %c0, %start, %length, %ordered) : (!piece, !dq_pieces, i32, !dq_tensor,
+        i32, i32, i32, i32, i32, i1) -> i32
     %copies_2 = func.call @add_piece(%piece_1, %pieces, %copies_1, %dq_acc, %row,
-        %head, %c32, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32, i32,
-        i32, i32, i32) -> i32
+        %head, %c32, %start, %length, %ordered) : (!piece, !dq_pieces, i32, !dq_tensor,
+        i32, i32, i32, i32, i32, i1) -> i32
     %copied = scf.if %has_four -> (i32) {
       %copies_3 = func.call @add_piece(%rest#0, %pieces, %copies_2, %dq_acc, %row,
-          %head, %column_2, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32,
-          i32, i32, i32, i32) -> i32
+          %head, %column_2, %start, %length, %ordered) : (!piece, !dq_pieces, i32,
+          !dq_tensor, i32, i32, i32, i32, i32, i1) -> i32
       %copies_4 = func.call @add_piece(%rest#1, %pieces, %copies_3, %dq_acc, %row,
-          %head, %column_3, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32,
-          i32, i32, i32, i32) -> i32
+          %head, %column_3, %start, %length, %ordered) : (!piece, !dq_pieces, i32,
+          !dq_tensor, i32, i32, i32, i32, i32, i1) -> i32
       scf.yield %copies_4 : i32
     } else {
       scf.yield %copies_2 : i32
     }
     scf.yield %copied : i32
   } else {
+    func.call @wait_turn(%ordered, %turns, %semaphore, %turn)
+        : (i1, !tlx.ptr<i32>, i32, i32) -> ()
     %copied = scf.for %column = %c0 to %head_dim step %c32
         iter_args(%copies = %first_copy) -> (i32) : i32 {
       %values = func.call @take_piece(%sum, %column) : (!dq_sum, i32) -> !piece
       %next = func.call @add_piece(%values, %pieces, %copies, %dq_acc, %row, %head,
-          %column, %start, %length) : (!piece, !dq_pieces, i32, !dq_tensor, i32, i32,
-          i32, i32, i32) -> i32
+          %column, %start, %length, %ordered) : (!piece, !dq_pieces, i32, !dq_tensor,
+          i32, i32, i32, i32, i32, i1) -> i32
       scf.yield %next : i32
     } {tlx.unroll = 4}
     tlx.barrier_arrive %empty : !one
     scf.yield %copied : i32
+  }
+  scf.if %ordered {
+    tlx.async_descriptor_store_wait pending(0) written
+    tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32
   }
   return %end : i32
 }
@@ -394,8 +462,8 @@ tlx.kernel @attention_bwd(
     %dk: !dkv_tensor, %dv: !dkv_tensor, %dq_acc: !dq_tensor,
     %lse_log2: !rows_tensor, %delta: !rows_tensor, %q_offsets: !tlx.ptr<i32>,
     %k_offsets: !tlx.ptr<i32>, %items: !tlx.ptr<i32>, %item_starts: !tlx.ptr<i32>,
-    %heads_per_group: i32, %q_length: i32, %k_length: i32, %scale_log2: f32,
-    %scale: f32) {
+    %turns: !tlx.ptr<i32>, %dq_copies: i32, %heads: i32, %heads_per_group: i32,
+    %q_length: i32, %k_length: i32, %scale_log2: f32, %scale: f32) {
   // What is computed.
   %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
@@ -404,10 +472,12 @@ tlx.kernel @attention_bwd(
   %jagged = tlx.param JAGGED = true : i1
   // All sequences share the q_length rows of q.
   %broadcast_query = tlx.param BROADCAST_QUERY = false : i1
+  // Whether the same inputs give the same bits of dQ.
+  %deterministic = tlx.param DETERMINISTIC = false : i1
 
   // How it is computed.
   %block_m = tlx.param BLOCK_M = 128 in [128] : i32
-  tlx.param BLOCK_N = 128 in [128] : i32
+  %block_n = tlx.param BLOCK_N = 128 in [128] : i32
   tlx.param Q_STAGES = 2 from 2 to 6 : i32
   tlx.param DO_STAGES = 1 from 1 to 4 : i32
   // Whether dQ is kept in registers until there is room for it in shared memory.
@@ -419,10 +489,16 @@ tlx.kernel @attention_bwd(
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c2 = arith.constant 2 : i32
+  %c3 = arith.constant 3 : i32
+  %c4 = arith.constant 4 : i32
   %c64 = arith.constant 64 : i32
   %c128 = arith.constant 128 : i32
   %true = arith.constant true
   %false = arith.constant false
+  %own_queries = arith.xori %broadcast_query, %true : i1
+  %keeps_order = arith.andi %deterministic, %own_queries : i1
+  %has_copies = arith.andi %deterministic, %broadcast_query : i1
+  %ascends = arith.andi %keeps_order, %causal : i1
   %cta = tlx.cta_id : i32
   %next_cta = arith.addi %cta, %c1 : i32
   %first_item = tlx.global_load %item_starts[%cta] : !tlx.ptr<i32>, i32 -> i32
@@ -517,6 +593,7 @@ tlx.kernel @attention_bwd(
         %first_diagonal = arith.select %causal, %before_diagonal, %blocks : i32
         %lacks_keys = arith.cmpi slt, %left, %c128 : i32
         %first_masked = arith.select %lacks_keys, %c0, %first_diagonal : i32
+        %end_masked = arith.select %lacks_keys, %blocks, %diagonal_blocks : i32
         %keys_left = tlx.splat %left : i32 -> !keys
         %exists = arith.cmpi slt, %key_in_tile, %keys_left : !keys
 
@@ -534,11 +611,15 @@ tlx.kernel @attention_bwd(
 
             // A key is hidden from the queries before its limit: if causal, those that
             // do not see it; past the end, all.
-            %hides = tlx.in_masked_tail %j from %first_masked : i32
+            %hides_tail = tlx.in_masked_tail %j from %first_masked : i32
+            %shows_tail = tlx.in_masked_tail %j from %end_masked : i32
+            %hides_head = arith.xori %shows_tail, %true : i1
+            %hides = arith.select %ascends, %hides_head, %hides_tail : i1
             %s = scf.if %hides -> (!scores) {
               %j1 = arith.addi %j, %c1 : i32
               %after = arith.subi %blocks, %j1 : i32
-              %distance = arith.muli %after, %block_m : i32
+              %place = arith.select %ascends, %j, %after : i32
+              %distance = arith.muli %place, %block_m : i32
               %row = arith.addi %row_0, %distance : i32
               %limit_0 = arith.subi %c0, %row : i32
               %limit_begin = tlx.splat %limit_0 : i32 -> !keys
@@ -587,16 +668,32 @@ tlx.kernel @attention_bwd(
       %one_f = arith.constant 1.0 : f32
       %zero = arith.constant 0.0 : f32
       %nothing = tlx.splat %zero : f32 -> !scores
+      %blocks_of_copy = arith.ceildivui %q_length, %block_m : i32
+      %passes_on = arith.andi %has_copies, %causal : i1
       %end:3 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%count = %c0, %tile = %c0, %copies_before = %c0)
           -> (i32, i32, i32) : i32 {
         %at:10 = func.call @decode(
             %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
             %broadcast_query, %block_m, %causal) : !decode
+        %first_head = arith.muli %at#0, %heads_per_group : i32
+        %end_head = arith.addi %first_head, %heads_per_group : i32
+        // Where the sums that it adds to begin, their semaphores, and its turn.
+        %sums, %first_block, %given_turn = scf.if %has_copies -> (i32, i32, i32) {
+          %at_item = arith.muli %item, %c4 : i32
+          %at_number = arith.addi %at_item, %c3 : i32
+          %number = tlx.global_load %items[%at_number] : !tlx.ptr<i32>, i32 -> i32
+          %copy = arith.remui %number, %dq_copies : i32
+          %number_turn = arith.divui %number, %dq_copies : i32
+          %first_sum = arith.muli %copy, %q_length : i32
+          %first_of_copy = arith.muli %copy, %blocks_of_copy : i32
+          scf.yield %first_sum, %first_of_copy, %number_turn : i32, i32, i32
+        } else {
+          %first_padded = arith.divui %at#7, %block_m : i32
+          scf.yield %at#2, %first_padded, %c0 : i32, i32, i32
+        }
         %has_queries = arith.cmpi sgt, %at#9, %c0 : i32
         %next:3 = scf.if %has_queries -> (i32, i32, i32) {
-          %first_head = arith.muli %at#0, %heads_per_group : i32
-          %end_head = arith.addi %first_head, %heads_per_group : i32
           %steps = arith.muli %at#9, %heads_per_group : i32
           %count_end = arith.addi %count, %steps : i32
           %added:2 = scf.for %head = %first_head to %end_head step %c1
@@ -605,7 +702,8 @@ tlx.kernel @attention_bwd(
                 iter_args(%n = %n_h, %copies = %copies_h) -> (i32, i32) : i32 {
               %j1 = arith.addi %j, %c1 : i32
               %after = arith.subi %at#9, %j1 : i32
-              %distance = arith.muli %after, %block_m : i32
+              %place = arith.select %ascends, %j, %after : i32
+              %distance = arith.muli %place, %block_m : i32
               %row = arith.addi %at#8, %distance : i32
               %n1 = arith.addi %n, %c1 : i32
               // dV is done before the last dQ, and dK is needed last.
@@ -619,10 +717,14 @@ tlx.kernel @attention_bwd(
               } else {
                 scf.yield %copies : i32
               }
+              %semaphore, %turn = func.call @find_turn(
+                  %row, %head, %at#1, %at#3, %at#6, %first_block, %heads, %block_m,
+                  %block_n, %ascends, %has_copies, %given_turn) : !find_turn
               %copies_2 = func.call @add_out(%dq_tmem, %dq_full, %dq_empty, %n,
-                  %dq_smem, %copies_1, %dq_acc, %row, %head, %at#2, %at#3, %head_dim,
-                  %early) : (!dq_sum, !one, !one, i32, !dq_pieces, i32, !dq_tensor, i32,
-                  i32, i32, i32, i32, i1) -> i32
+                  %dq_smem, %copies_1, %dq_acc, %row, %head, %sums, %at#3, %head_dim,
+                  %early, %deterministic, %turns, %semaphore, %turn) : (!dq_sum, !one,
+                  !one, i32, !dq_pieces, i32, !dq_tensor, i32, i32, i32, i32, i32, i1,
+                  i1, !tlx.ptr<i32>, i32, i32) -> i32
               scf.yield %n1, %copies_2 : i32, i32
             }
             scf.yield %of_head#0, %of_head#1 : i32, i32
@@ -645,6 +747,19 @@ tlx.kernel @attention_bwd(
             scf.yield %after_dv : i32
           }
           scf.yield %count, %tile, %copied : i32, i32, i32
+        }
+        scf.if %passes_on {
+          %unseen = arith.divui %at#8, %block_m : i32
+          %unseen_blocks = arith.minsi %unseen, %blocks_of_copy : i32
+          scf.for %head = %first_head to %end_head step %c1 : i32 {
+            scf.for %b = %c0 to %unseen_blocks step %c1 : i32 {
+              %block = arith.addi %first_block, %b : i32
+              %first_of_block = arith.muli %block, %heads : i32
+              %semaphore = arith.addi %first_of_block, %head : i32
+              tlx.semaphore_wait %turns[%semaphore], %given_turn : !tlx.ptr<i32>, i32
+              tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32
+            }
+          }
         }
         scf.yield %next#0, %next#1, %next#2 : i32, i32, i32
       }
@@ -671,7 +786,8 @@ tlx.kernel @attention_bwd(
               iter_args(%n = %n_h) -> (i32) : i32 {
             %j1 = arith.addi %j, %c1 : i32
             %after = arith.subi %at#9, %j1 : i32
-            %distance = arith.muli %after, %block_m : i32
+            %place = arith.select %ascends, %j, %after : i32
+            %distance = arith.muli %place, %block_m : i32
             %row = arith.addi %at#8, %distance : i32
             %padded_row = arith.addi %at#7, %row : i32
             %slot, %phase = tlx.ring %n stages(Q_STAGES) : i32

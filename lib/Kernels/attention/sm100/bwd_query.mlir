@@ -7,7 +7,9 @@
 // of queries has keys of its own (heads_per_group is 1).
 //
 // Items are runs of blocks of one sequence: the sequence, the first key, the head and the
-// number of blocks. All items of a CTA have the same head.
+// number of blocks. All items of a CTA have the same head, CTA i that of i modulo heads.
+//
+// If DETERMINISTIC, each CTA stores its dQ to sums of its own, which bwd_post.mlir adds up.
 //
 //   role       warps  does
 //   @compute   4 x 2  each replica owns 64 of the queries: S^T to P^T, dP^T to dS^T, a key
@@ -258,11 +260,14 @@ tlx.kernel @attention_bwd_query(
     %q: !tensor, %k: !tensor, %v: !tensor, %do: !tensor, %dk: !dkv_tensor,
     %dv: !dkv_tensor, %dq_acc: !dq_tensor, %lse_log2: !rows_tensor,
     %delta: !rows_tensor, %k_offsets: !tlx.ptr<i32>, %items: !tlx.ptr<i32>,
-    %item_starts: !tlx.ptr<i32>, %q_length: i32, %scale_log2: f32, %scale: f32) {
+    %item_starts: !tlx.ptr<i32>, %heads: i32, %q_length: i32, %scale_log2: f32,
+    %scale: f32) {
   // What is computed.
   %head_dim = tlx.param HEAD_DIM = 128 in [64, 128] : i32
   tlx.param ELEMENT = bf16 in [bf16, f16]
   %causal = tlx.param CAUSAL = false : i1
+  // Whether the same inputs give the same bits of dQ.
+  %deterministic = tlx.param DETERMINISTIC = false : i1
 
   // How it is computed.
   tlx.param K_STAGES = 2 from 2 to 6 : i32
@@ -457,8 +462,15 @@ tlx.kernel @attention_bwd_query(
           %place = tlx.local_view %dq_smem[%slot] : !dq_pieces -> !dq_piece
           tlx.async_descriptor_store_wait pending(1)
           tlx.local_store %piece, %place : !piece, !dq_piece
-          tlx.async_descriptor_reduce %dq_acc[%c0, %now#0, %column]
-              segment(%c0, %q_length), %place : !dq_tensor, !dq_piece
+          scf.if %deterministic {
+            %copy = arith.divui %cta, %heads : i32
+            %first_sum = arith.muli %copy, %q_length : i32
+            tlx.async_descriptor_store %dq_acc[%c0, %now#0, %column]
+                segment(%first_sum, %q_length), %place : !dq_tensor, !dq_piece
+          } else {
+            tlx.async_descriptor_reduce %dq_acc[%c0, %now#0, %column]
+                segment(%c0, %q_length), %place : !dq_tensor, !dq_piece
+          }
           %next = arith.addi %copies, %c1 : i32
           scf.yield %next : i32
         }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Masks, the cluster's barrier, and the two things that can go wrong with an
-// access to another CTA: it comes too early or too late.
+// Masks, the cluster's barrier, the two things that can go wrong with an access
+// to another CTA, it comes too early or too late, and launch control.
 //
 //===----------------------------------------------------------------------===//
 
@@ -132,5 +132,25 @@ void Machine::checkRemoteAtEnd() {
                "here and a tlx.cluster_wait of its own",
            {Explain(*this).end(access.rank, access.site)});
     }
+  }
+}
+
+void Machine::checkRequest(Task &task) {
+  if (std::optional<Site> failure = failures[task.rank]) {
+    fail(Fault::LaunchControl, task.site,
+         task.name + " asks for a cluster after its CTA has read that a "
+                     "request has failed (PTX ISA 9.7.13.17)",
+         {{*failure, "read here"}});
+  }
+}
+
+std::optional<uint32_t> Machine::cancelCluster() {
+  std::optional<uint32_t> cluster = grid->cancel(*schedule);
+  return cluster ? std::optional(*cluster * program.clusterSize) : std::nullopt;
+}
+
+void Machine::noteFailure(Task &task) {
+  if (!failures[task.rank]) {
+    failures[task.rank] = task.site;
   }
 }

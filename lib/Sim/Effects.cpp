@@ -286,6 +286,12 @@ bool Machine::access(Task &task, const View &view, bool isWrite) {
                       view);
 }
 
+bool Machine::accessResponse(Task &task, const View &view) {
+  Access access = makeAccess(task, /*isWrite=*/false);
+  access.isFencedRead = true;
+  return recordShared(getShared(task), access, know(task), view);
+}
+
 bool Machine::access(AsyncOp &op, const View &view, bool isWrite) {
   return recordShared(getShared(op), makeAccess(op, isWrite), op.knowledge,
                       view);

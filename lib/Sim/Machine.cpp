@@ -136,8 +136,11 @@ void Machine::startTasks(Task &prologue) {
   }
 }
 
-void Machine::run(Schedule &schedule, Trace *newTrace) {
+void Machine::run(Schedule &newSchedule, Grid &newGrid, Trace *newTrace) {
   trace = newTrace;
+  schedule = &newSchedule;
+  grid = &newGrid;
+  failures.resize(program.clusterSize);
   makeTasks();
   for (Task &task : tasks) {
     while (!task.isFinished && task.program == kPrologue && isSatisfied(task)) {
@@ -147,7 +150,7 @@ void Machine::run(Schedule &schedule, Trace *newTrace) {
       step(task);
     }
   }
-  if (!runSteps(schedule)) {
+  if (!runSteps()) {
     return;
   }
   bool stuck = llvm::any_of(tasks, [](const Task &t) { return !t.isFinished; });
@@ -155,7 +158,7 @@ void Machine::run(Schedule &schedule, Trace *newTrace) {
 }
 
 /// Until nobody can take one; false, with a finding, if that takes too long.
-bool Machine::runSteps(Schedule &schedule) {
+bool Machine::runSteps() {
   std::vector<Choice> choices;
   while (true) {
     choices.clear();
@@ -174,7 +177,7 @@ bool Machine::runSteps(Schedule &schedule) {
       return true;
     }
     ++steps;
-    size_t chosen = schedule.choose(choices);
+    size_t chosen = schedule->choose(choices);
     if (chosen < numTasks) {
       Task &task = tasks[choices[chosen].id];
       step(task);

@@ -35,6 +35,7 @@ void registerBarrierSemantics(MLIRContext *context);
 void registerTMASemantics(MLIRContext *context);
 void registerMMASemantics(MLIRContext *context);
 void registerTensorMemorySemantics(MLIRContext *context);
+void registerScaledMMASemantics(MLIRContext *context);
 void registerTileSemantics(MLIRContext *context);
 void registerClusterSemantics(MLIRContext *context);
 void registerGridSemantics(MLIRContext *context);

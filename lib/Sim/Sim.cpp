@@ -29,6 +29,7 @@ void sim::registerSimExtensions(DialectRegistry &registry) {
     registerTMASemantics(context);
     registerMMASemantics(context);
     registerTensorMemorySemantics(context);
+    registerScaledMMASemantics(context);
     registerTileSemantics(context);
     registerClusterSemantics(context);
     registerGridSemantics(context);
@@ -138,7 +139,11 @@ Length sim::run(const Simulation &simulation, Launch &launch,
   Length length;
   const Program &program = simulation.program;
   uint32_t size = program.hasSemaphores ? launch.ctas : program.clusterSize;
+  Grid grid(launch.ctas / size);
   for (uint32_t cta = 0; cta < launch.ctas && report.empty(); cta += size) {
+    if (!grid.launch(cta / size)) {
+      continue;
+    }
     MachineOptions options;
     options.values = simulation.values;
     options.firstCta = cta;
@@ -150,7 +155,7 @@ Length sim::run(const Simulation &simulation, Launch &launch,
       trace->firstCta = cta;
     }
     Machine machine(program, launch.arrays, launch.arguments, options, report);
-    machine.run(schedule, trace);
+    machine.run(schedule, grid, trace);
     length.steps = std::max(length.steps, machine.getSteps());
     length.instructions =
         std::max(length.instructions, machine.getInstructions());

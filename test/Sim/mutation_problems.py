@@ -40,6 +40,7 @@ PROBLEMS = {
         "D128 causal": f"-D HEAD_DIM=128 -D BLOCK_M=64 --causal {_BACKWARD}",
         "D64 broadcast query": "-D HEAD_DIM=64 -D BLOCK_M=128 --q-len=300 "
                                f"--broadcast-q {_BACKWARD}",
+        "D128 fragments": f"-D FRAGMENTS=true {_BACKWARD}",
         "D128 deterministic": f"-D DETERMINISTIC=true {_TURNS}",
         "D64 deterministic, causal": "-D HEAD_DIM=64 -D BLOCK_M=128 "
                                      f"-D DETERMINISTIC=true --causal {_TURNS}",
@@ -53,6 +54,7 @@ PROBLEMS = {
     },
     "/attention/bwd_post.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
+        "D64 fragments": f"-D HEAD_DIM=64 -D FRAGMENTS=true {_STEPS}",
         "D128": f"-D HEAD_DIM=128 {_STEPS}",
     },
     "/attention/sm90/bwd_query.mlir": {
@@ -90,6 +92,10 @@ PROBLEMS = {
         "D64": f"-D HEAD_DIM=64 {_FORWARD}",
         "D64, pairs": "-D HEAD_DIM=64 -D CTAS=2 -D STAGES=4 "
                       f"{_FORWARD_128} --grid=2",
+        "D64, dynamic": "-D HEAD_DIM=64 -D DYNAMIC=true "
+                        "--lengths=0,1,77,300,700 --heads=1 --grid=3",
+        "D64, dynamic pairs": "-D HEAD_DIM=64 -D CTAS=2 -D STAGES=4 "
+                              f"-D DYNAMIC=true {_FORWARD_128} --grid=6",
     },
     "/attention/sm100/bwd.mlir": {
         "D64": f"-D HEAD_DIM=64 -D Q_STAGES=4 -D DO_STAGES=3 {_BACKWARD}",

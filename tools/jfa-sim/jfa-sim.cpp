@@ -84,6 +84,8 @@ struct Loaded {
   bool rotatesInputs = false;
   /// Whether sums of dq have an order, by DETERMINISTIC or COPIES.
   bool deterministic = false;
+  /// Whether sums of dq lie as threads hold them.
+  bool hasFragments = false;
 };
 } // namespace
 
@@ -192,6 +194,7 @@ static int build(const Options &options, const std::string &file,
   };
   loaded.rotatesInputs = getFlag("ROTATE_INPUTS");
   loaded.deterministic = getFlag("DETERMINISTIC") || getFlag("COPIES");
+  loaded.hasFragments = getFlag("FRAGMENTS");
   auto part = getAttentionPart(loaded.simulation->program);
   bool hasMask =
       part && (*part == AttentionPart::Forward || isBackwardMain(*part));
@@ -219,6 +222,9 @@ static std::string bindAttention(const Options &options, const Loaded &loaded,
   problem.rotary = loaded.rotary;
   problem.rotatesInputs = loaded.rotatesInputs;
   problem.deterministic = deterministic;
+  if (loaded.hasFragments) {
+    problem.pieceOrder = PieceOrder::Transposed;
+  }
   std::string error = attention.bind(problem, loaded.simulation->program,
                                      launch.arrays, launch.arguments);
   launch.ctas = attention.getCtas();

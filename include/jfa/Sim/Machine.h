@@ -16,6 +16,7 @@
 #define JFA_SIM_MACHINE_H
 
 #include "jfa/Sim/Barrier.h"
+#include "jfa/Sim/Grid.h"
 #include "jfa/Sim/Memory.h"
 #include "jfa/Sim/Program.h"
 #include "jfa/Sim/TensorMemory.h"
@@ -28,7 +29,6 @@
 namespace mlir::jfa::sim {
 
 class Machine;
-class Schedule;
 class Trace;
 
 /// How many releases and stores of a task are remembered.
@@ -201,8 +201,9 @@ public:
           Report &report);
   ~Machine();
 
-  /// Runs the cluster to its end, or to where nothing can go on.
-  void run(Schedule &schedule, Trace *trace = nullptr);
+  /// Runs the cluster to its end, or to where nothing can go on. Clusters of
+  /// `grid` can be cancelled.
+  void run(Schedule &schedule, Grid &grid, Trace *trace = nullptr);
   uint64_t getSteps() const { return steps; }
   /// The instructions of all its tasks so far.
   uint64_t getInstructions() const { return instructions; }
@@ -234,6 +235,12 @@ public:
   void reach(Task &task, int64_t barrier, Epoch epoch);
   /// Notes that `epoch` is done to the memory of the other CTA of a pair.
   void reachPeer(Task &task, Epoch epoch);
+  /// Checks that the task may ask for a cluster.
+  void checkRequest(Task &task);
+  /// Cancels a cluster of the grid; returns its first CTA.
+  std::optional<uint32_t> cancelCluster();
+  /// Notes that the task has learnt that a request has failed.
+  void noteFailure(Task &task);
   void arriveAtCluster(Task &task);
   void waitForCluster(Task &task);
   void waitForSemaphore(Task &task, int64_t array, int64_t index,
@@ -259,6 +266,8 @@ public:
   /// Accesses to shared memory; false, with a finding, if out of bounds.
   bool access(Task &task, const View &view, bool isWrite);
   bool access(AsyncOp &op, const View &view, bool isWrite);
+  /// Reads a response, whose buffer is written anew only behind a proxy fence.
+  bool accessResponse(Task &task, const View &view);
   SharedMemory &getShared(const Task &task) { return ctas[task.rank].shared; }
   SharedMemory &getShared(const AsyncOp &op) { return ctas[op.rank].shared; }
 
@@ -285,7 +294,7 @@ private:
 
   void makeTasks();
   void startTasks(Task &prologue);
-  bool runSteps(Schedule &schedule);
+  bool runSteps();
   /// False, with a finding, if the kernel has taken too many instructions.
   bool checkLength(Site site);
   void step(Task &task);
@@ -340,6 +349,10 @@ private:
   std::vector<Value> initial;
   Trace *trace = nullptr;
   uint64_t steps = 0, instructions = 0;
+  Schedule *schedule = nullptr;
+  Grid *grid = nullptr;
+  /// Of each CTA: where it has read that a request for a cluster has failed.
+  std::vector<std::optional<Site>> failures;
 };
 
 } // namespace mlir::jfa::sim

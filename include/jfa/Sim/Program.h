@@ -126,6 +126,8 @@ struct Program {
   std::vector<Signaller> semaphoreSignallers;
   /// The names of the ops, or arguments, at the sites.
   std::vector<std::string> siteNames;
+  /// Whether it asks for clusters that have not been launched.
+  bool asksForClusters = false;
 };
 
 } // namespace mlir::jfa::sim

@@ -46,7 +46,9 @@ enum class Fault {
   Convergence,
   RegisterInFlight,
   Illegal,
-  Leak
+  Leak,
+  // Of clusters that are cancelled.
+  LaunchControl
 };
 
 /// The name of a kind of fault in messages and tests: `data race`.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "InlinePTX.h"
 #include "LoweringPattern.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -85,10 +86,42 @@ private:
     return b.create<arith::TruncIOp>(b.builder.getI1Type(), bit);
   }
 };
+
+struct ClcTryCancelLowering : public TaskLoweringPattern<ClcTryCancelOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
+
+  Replacement lower(ClcTryCancelOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    Value barrier = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
+    b.elected(task, [&] {
+      b.create<NVVM::ClusterLaunchControlTryCancelOp>(
+          op.getMulticast(), b.sharedPointer(adaptor.getResponse()),
+          b.sharedPointer(barrier));
+    });
+    return SmallVector<Value>();
+  }
+};
+
+struct ClcQueryLowering : public LoweringPattern<ClcQueryOp> {
+  using LoweringPattern::LoweringPattern;
+
+  Replacement lower(ClcQueryOp, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
+    using Query = NVVM::ClusterLaunchControlQueryType;
+    Value response = b.create<LLVM::LoadOp>(
+        b.builder.getIntegerType(128), b.sharedPointer(adaptor.getResponse()),
+        /*alignment=*/16, /*isVolatile=*/true);
+    Value isCanceled = b.create<NVVM::ClusterLaunchControlQueryCancelOp>(
+        b.builder.getI1Type(), Query::IS_CANCELED, response);
+    return SmallVector<Value>{isCanceled, buildFirstCta(b, response)};
+  }
+};
 } // namespace
 
 void tlx::populateClusterToNVVMPatterns(const TLXTypeConverter &converter,
                                         RewritePatternSet &patterns) {
-  patterns.add<ClusterRankLowering, ClusterArriveLowering, ClusterWaitLowering,
-               RemoteBarrierArriveLowering>(converter, patterns.getContext());
+  patterns
+      .add<ClusterRankLowering, ClusterArriveLowering, ClusterWaitLowering,
+           RemoteBarrierArriveLowering, ClcTryCancelLowering, ClcQueryLowering>(
+          converter, patterns.getContext());
 }

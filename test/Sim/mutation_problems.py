@@ -103,6 +103,10 @@ PROBLEMS = {
             "-D HEAD_DIM=64 -D DETERMINISTIC=true --broadcast-q --causal "
             "--lengths=700,400,400,130 --q-len=300 --heads=2 --kv-heads=1 --grid=3",
     },
+    "/attention/sm100/bwd_pair.mlir": {
+        "D128": "--lengths=0,1,300,700 --heads=1 --grid=2",
+        "D128 causal": "--causal --lengths=0,1,129,700 --heads=2 --kv-heads=1 --grid=2",
+    },
     "/attention/sm100/bwd_query.mlir": {
         "D64": f"-D HEAD_DIM=64 {_QUERY}",
         "D128 causal": f"-D HEAD_DIM=128 --causal {_QUERY}",
@@ -132,8 +136,8 @@ EQUIVALENT = [
     ("/attention/sm100/bwd.mlir", "D64 deterministic, causal broadcast query",
      "double a semaphore post", "reduce",
      "tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32",
-     "whose turn comes after that of a tile that does not see a block does not see it "
-     "either"),
+     "of the tiles that add to the same of this problem's two sums, none of two CTAs "
+     "come after one that passes its turn at their block on"),
     ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %v_empty[%slot], %phase producer : !slots",
      "dO is free once the product that reads V is done"),

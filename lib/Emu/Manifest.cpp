@@ -125,9 +125,12 @@ std::string emu::parseManifest(llvm::StringRef text, llvm::StringRef entry,
         uint32_t(object->getInteger("registers").value_or(0));
     if (const json::Object *parameters = object->getObject("parameters")) {
       manifest.isCausal = parameters->getBoolean("CAUSAL").value_or(false);
+      manifest.isDynamic = parameters->getBoolean("DYNAMIC").value_or(false);
       manifest.isDeterministic =
           parameters->getBoolean("DETERMINISTIC").value_or(false) ||
           parameters->getBoolean("COPIES").value_or(false);
+      manifest.hasFragments =
+          parameters->getBoolean("FRAGMENTS").value_or(false);
       manifest.headDim = parameters->getInteger("HEAD_DIM").value_or(0);
       manifest.rotatesInputs =
           parameters->getBoolean("ROTATE_INPUTS").value_or(false);
@@ -177,6 +180,7 @@ sim::Program emu::makeProgram(const Manifest &manifest) {
   sim::Program program;
   program.name = manifest.entry;
   program.clusterSize = manifest.shape.cluster[0];
+  program.asksForClusters = manifest.isDynamic;
   for (const ManifestArgument &from : manifest.arguments) {
     sim::Argument argument;
     argument.name = from.name;

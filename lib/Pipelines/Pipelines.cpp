@@ -47,8 +47,8 @@ void jfa::buildSpecializePipeline(OpPassManager &manager,
   addCleanup(kernels);
 }
 
-void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
-                                 const PipelineOptions &options) {
+void jfa::buildPreparePipeline(OpPassManager &manager,
+                               const PipelineOptions &options) {
   OpPassManager &kernels = manager.nest<tlx::KernelOp>();
   tlx::VerifyTargetPassOptions target;
   target.arch = options.arch;
@@ -56,22 +56,32 @@ void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
   kernels.addPass(tlx::createAssignLayoutsPass());
   kernels.addPass(tlx::createAllocateMemoryPass());
   kernels.addPass(tlx::createInsertFencesPass());
-  sim::VerifyProtocolPassOptions verify;
-  verify.mode = options.verifyProtocol;
-  kernels.addPass(sim::createVerifyProtocolPass(verify));
+}
+
+void jfa::buildConvertPipeline(OpPassManager &manager,
+                               const PipelineOptions &options) {
   ConvertTLXToNVVMPassOptions lowering;
   // From Blackwell on.
   lowering.packedF32 = options.arch != "sm_90a";
   manager.addPass(createConvertTLXToNVVMPass(lowering));
   // One visit of each op folds what the lowering left; there are no blocks yet.
+  // Equal expressions are LLVM's to find, in half of the time.
   GreedyRewriteConfig once;
   once.setMaxIterations(1).setRegionSimplificationLevel(
       GreedySimplifyRegionLevel::Disabled);
   manager.addPass(createCanonicalizerPass(once));
-  manager.addPass(createCSEPass());
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(createConvertToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void jfa::buildTLXToNVVMPipeline(OpPassManager &manager,
+                                 const PipelineOptions &options) {
+  buildPreparePipeline(manager, options);
+  sim::VerifyProtocolPassOptions verify;
+  verify.mode = options.verifyProtocol;
+  manager.addNestedPass<tlx::KernelOp>(sim::createVerifyProtocolPass(verify));
+  buildConvertPipeline(manager, options);
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,7 +13,7 @@
 using namespace jfa::runtime;
 
 /// Rows of o that the pre-kernel takes at a time, and of q the post-kernel.
-static constexpr int64_t kRowTile = 128;
+static constexpr int64_t kPreRows = 128, kPostRows = 64;
 /// Queries that a CTA of attention_bwd_query can keep, and the keys of a step.
 static constexpr int64_t kKeptQueries = 128, kKeyTile = 128;
 
@@ -82,6 +82,10 @@ Status AttentionBackwardPlan::loadKernels() {
     status = loadMain(main);
   }
   if (!status.failed()) {
+    // As the main kernel leaves the sums of dq.
+    post.emplace_back("FRAGMENTS",
+                      launches[kMain].kernel.getManifest().getParameter(
+                          "FRAGMENTS", "false"));
     status =
         launches[kPost].kernel.load(*driver, gpu, "attention_bwd_post", post);
   }
@@ -120,14 +124,14 @@ Status AttentionBackwardPlan::shapeMaps() {
 
 /// Deals tiles that all cost the same.
 Status AttentionBackwardPlan::listRows(const Sequences &sequences,
-                                       Launch &launch) {
+                                       int64_t rowsOfTile, Launch &launch) {
   int64_t resident = 1;
   Status status = launch.kernel.countResident(*driver, gpu, resident);
   if (status.failed()) {
     return status;
   }
   WorkShape shape;
-  shape.blockM = kRowTile;
+  shape.blockM = rowsOfTile;
   shape.blockN = 1;
   shape.causal = false;
   shape.heads = shape.sharedHeads = problem.forward.queryHeads;
@@ -204,7 +208,7 @@ Status AttentionBackwardPlan::listWork() {
   Sequences rows = forward.sequences;
   rows.kOffsets = nullptr;
   rows.kLength = 0;
-  Status status = listRows(rows, launches[kPre]);
+  Status status = listRows(rows, kPreRows, launches[kPre]);
   if (!status.failed()) {
     status = listKeys(launches[kMain]);
   }
@@ -212,7 +216,7 @@ Status AttentionBackwardPlan::listWork() {
     rows.count = 1;
   }
   if (!status.failed()) {
-    status = listRows(rows, launches[kPost]);
+    status = listRows(rows, kPostRows, launches[kPost]);
   }
   for (Launch &launch : launches) {
     launch.grid = std::max<int64_t>(0, int64_t(launch.work.starts.size()) - 1);

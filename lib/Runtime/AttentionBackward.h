@@ -92,7 +92,8 @@ private:
   Status loadKernels();
   Status shapeMaps();
   Status listWork();
-  Status listRows(const Sequences &sequences, Launch &launch);
+  Status listRows(const Sequences &sequences, int64_t rowsOfTile,
+                  Launch &launch);
   Status loadMain(KernelParameters parameters);
   Status listKeys(Launch &launch);
   void layOutWorkspace();

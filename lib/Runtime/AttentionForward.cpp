@@ -42,6 +42,9 @@ Status AttentionForwardPlan::chooseGrid() {
   if (status.failed()) {
     return status;
   }
+  if (manifest.getParameter("DYNAMIC", "false") == "true") {
+    splitTails(work);
+  }
   grid = int64_t(work.starts.size()) - 1;
   // The kernel reads one item ahead.
   work.items.push_back({0, 0, 0, 0});

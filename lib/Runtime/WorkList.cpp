@@ -167,3 +167,37 @@ Status jfa::runtime::makeWorkList(const Sequences &sequences,
   deal(entries, shape, entries.tiles * shape.heads, scratch, list);
   return success();
 }
+
+void jfa::runtime::splitTails(WorkList &list) {
+  constexpr int32_t kTail = 4;
+  auto workers = list.tiles.size();
+  auto getTail = [&](size_t worker) {
+    return (list.starts[worker + 1] - list.starts[worker]) / kTail;
+  };
+  WorkList split;
+  split.items.reserve(list.items.size() + 1);
+  split.starts.push_back(0);
+  auto add = [&](int32_t begin, int32_t end) {
+    int32_t tiles = 0;
+    for (int32_t i = begin; i < end; ++i) {
+      split.items.push_back(list.items[size_t(i)]);
+      tiles += split.items.back().count;
+    }
+    split.starts.push_back(int32_t(split.items.size()));
+    split.tiles.push_back(tiles);
+  };
+  int32_t longest = 0;
+  for (size_t worker = 0; worker < workers; ++worker) {
+    add(list.starts[worker], list.starts[worker + 1] - getTail(worker));
+    longest = std::max(longest, getTail(worker));
+  }
+  for (int32_t left = longest; left > 0; --left) {
+    for (size_t worker = 0; worker < workers; ++worker) {
+      if (getTail(worker) >= left) {
+        int32_t at = list.starts[worker + 1] - left;
+        add(at, at + 1);
+      }
+    }
+  }
+  list = std::move(split);
+}

@@ -176,6 +176,12 @@ int64_t getTileCost(const Sequences &sequences, const WorkShape &shape,
 Status makeWorkList(const Sequences &sequences, const WorkShape &shape,
                     WorkList &list);
 
+/// For kernels in which whoever is done takes over the items of CTAs that have
+/// not been launched: the last quarter of each worker's items, in number, go to
+/// workers of their own after the others, in the order in which they were to be
+/// taken.
+void splitTails(WorkList &list);
+
 /// Makes a list of runs: tiles of keys that follow each other in one sequence,
 /// for a kernel whose workers keep the queries of one head. `blockM` is the
 /// keys of a tile; `workers` run at a time, and there may be more of them than

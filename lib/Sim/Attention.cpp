@@ -242,10 +242,10 @@ void Attention::makeTables() {
   addTable(*arrays, kArrays[kKOffsets], kStarts);
 }
 
-/// Each tile of each head once, in the order of the sequences, for one CTA. If
-/// grouped, an item has all heads.
+/// Each tile of each head once, in the order of the sequences, in as many runs
+/// as clusters. If grouped, an item has all heads.
 static void listInOrder(const runtime::Sequences &sequences,
-                        const runtime::WorkShape &shape,
+                        const runtime::WorkShape &shape, int64_t clusters,
                         runtime::WorkList &list) {
   auto heads = int32_t(shape.groupAbove == 0 ? shape.heads : 1);
   for (int64_t head = 0; head < shape.heads; head += heads) {
@@ -263,8 +263,14 @@ static void listInOrder(const runtime::Sequences &sequences,
       }
     }
   }
-  list.starts = {0, int32_t(list.items.size())};
-  list.tiles = {list.starts[1] * heads};
+  auto count = int64_t(list.items.size());
+  clusters = std::clamp<int64_t>(count, 1, clusters);
+  list.starts = {0};
+  for (int64_t i = 1; i <= clusters; ++i) {
+    list.starts.push_back(int32_t(count * i / clusters));
+    list.tiles.push_back((list.starts[size_t(i)] - list.starts[size_t(i - 1)]) *
+                         heads);
+  }
 }
 
 /// The work list, dealt to the CTAs as the runtime does it.
@@ -314,7 +320,10 @@ std::string Attention::makeItems() {
       return status.message;
     }
   } else {
-    listInOrder(sequences, shape, work);
+    listInOrder(sequences, shape, problem.clustersInOrder, work);
+  }
+  if (problem.balances && program->asksForClusters) {
+    runtime::splitTails(work);
   }
   if (isNumbered) {
     runtime::numberTiles(shape.heads, work);

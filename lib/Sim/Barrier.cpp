@@ -34,6 +34,8 @@ const char *sim::getName(Fault fault) {
     return "named barrier misused";
   case Fault::ClusterBarrier:
     return "cluster barrier misused";
+  case Fault::LaunchControl:
+    return "launch control misused";
   case Fault::NotStarted:
     return "remote access before the CTA is ready";
   case Fault::Ended:

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Masks, the cluster's barrier, and the two things that can go wrong with an
-// access to another CTA: it comes too early or too late.
+// Masks, the cluster's barrier, the two things that can go wrong with an access
+// to another CTA, it comes too early or too late, and launch control.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,8 @@ llvm::SmallVector<uint32_t, 8> Machine::getRanks(Task &task, int64_t mask) {
     fail(Fault::OutOfBounds, task.site,
          task.name + " expects a mask from 1 to " + std::to_string(last) +
              ", a bit for each of the " + std::to_string(program.clusterSize) +
-             " CTAs of a cluster, but got " + std::to_string(mask));
+             " CTAs of a cluster, but got " + std::to_string(mask),
+         {{kKernelSite, "the size of its clusters is said here"}});
     return ranks;
   }
   for (uint32_t rank = 0; rank < program.clusterSize; ++rank) {
@@ -69,12 +70,15 @@ void Machine::arriveAtCluster(Task &task) {
   if (task.hasToWait) {
     fail(Fault::ClusterBarrier, task.site,
          task.name + " arrives at the cluster's barrier a second time before "
-                     "it has waited for it (PTX ISA 9.7.13.3)");
+                     "it has waited for it (PTX ISA 9.7.13.3)",
+         {{task.clusterSite, "the arrival before; missing: a "
+                             "tlx.cluster_wait between the two"}});
     return;
   }
   clusterBarrier.arrive(know(task));
   task.clusterPhase = clusterBarrier.phase;
   task.hasArrived = task.hasToWait = true;
+  task.clusterSite = task.site;
   tick(task, "arrival at the cluster's barrier");
   completeCluster();
 }
@@ -83,10 +87,13 @@ void Machine::waitForCluster(Task &task) {
   if (!task.hasToWait) {
     fail(Fault::ClusterBarrier, task.site,
          task.name + " waits for the cluster's barrier, at which it has not "
-                     "arrived (PTX ISA 9.7.13.3)");
+                     "arrived (PTX ISA 9.7.13.3)",
+         {{task.clusterSite, "it has not done so since here; missing: a "
+                             "tlx.cluster_arrive between the two"}});
     return;
   }
   task.hasToWait = false;
+  task.clusterSite = task.site;
   Condition condition;
   condition.kind = Condition::Cluster;
   condition.generation = task.clusterPhase;
@@ -133,7 +140,28 @@ void Machine::checkRemoteAtEnd() {
                std::to_string(getCta(access.rank)) +
                " here, but that may have ended: no task of it learns of this "
                "before its end, as one would from a tlx.cluster_arrive after "
-               "here and a tlx.cluster_wait of its own");
+               "here and a tlx.cluster_wait of its own",
+           {Explain(*this).end(access.rank, access.site)});
     }
+  }
+}
+
+void Machine::checkRequest(Task &task) {
+  if (std::optional<Site> failure = failures[task.rank]) {
+    fail(Fault::LaunchControl, task.site,
+         task.name + " asks for a cluster after its CTA has read that a "
+                     "request has failed (PTX ISA 9.7.13.17)",
+         {{*failure, "read here"}});
+  }
+}
+
+std::optional<uint32_t> Machine::cancelCluster() {
+  std::optional<uint32_t> cluster = grid->cancel(*schedule);
+  return cluster ? std::optional(*cluster * program.clusterSize) : std::nullopt;
+}
+
+void Machine::noteFailure(Task &task) {
+  if (!failures[task.rank]) {
+    failures[task.rank] = task.site;
   }
 }

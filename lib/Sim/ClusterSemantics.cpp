@@ -71,6 +71,93 @@ static LogicalResult buildRemoteArrive(tlx::RemoteBarrierArriveOp op,
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Launch control
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What one request gets, for all CTAs that hear of it.
+struct Response {
+  /// Whether there is a cluster, and its first CTA.
+  TileRef words{new Tile(ElementKind::I32, {4})};
+  bool isMade = false;
+
+  void make(Machine &machine) {
+    if (!isMade) {
+      std::optional<uint32_t> cta = machine.cancelCluster();
+      words->integers = {cta.has_value(), int64_t(cta.value_or(0)), 0, 0};
+      isMade = true;
+    }
+  }
+};
+} // namespace
+
+static LogicalResult buildTryCancel(tlx::ClcTryCancelOp op,
+                                    ProgramBuilder &builder) {
+  FailureOr<Geometry> geometry = getGeometry(op, op.getResponse().getType());
+  if (failed(geometry)) {
+    return failure();
+  }
+  bool isForAll = op.getMulticast();
+  BarrierElement element =
+      getBarrierElement(op, op.getBarrier(), op.getIndex(),
+                        isForAll ? Signals::Any : Signals::Own, builder);
+  Slot buffer = builder.getSlot(op.getResponse());
+  uint32_t size = builder.getProgram().clusterSize;
+  builder.getProgram().asksForClusters = true;
+  builder.appendVisible(op, [=](Machine &machine, Task &task) {
+    std::optional<int64_t> barrier = element.get(machine, task);
+    if (!barrier) {
+      return;
+    }
+    machine.checkRequest(task);
+    View view = getView(*geometry, task[buffer]);
+    auto response = std::make_shared<Response>();
+    auto write = [=](Machine &on, AsyncOp &self) {
+      response->make(on);
+      if (on.access(self, view, /*isWrite=*/true)) {
+        on.getShared(self).store(view, *response->words);
+      }
+    };
+    for (uint32_t rank = 0; rank < size; ++rank) {
+      if (!isForAll && rank != task.rank) {
+        continue;
+      }
+      int64_t number = machine.getRemoteBarrier(task, *barrier, rank);
+      auto signal = [=](Machine &on, AsyncOp &self) {
+        on.deliver(self, number, /*bytes=*/16);
+      };
+      AsyncRef copy = machine.issue(task, Queue::None, {write, signal});
+      copy->rank = rank;
+      copy->barrier = number;
+      machine.reach(task, number, copy->epoch);
+    }
+  });
+  return success();
+}
+
+static LogicalResult buildQuery(tlx::ClcQueryOp op, ProgramBuilder &builder) {
+  FailureOr<Geometry> geometry = getGeometry(op, op.getResponse().getType());
+  if (failed(geometry)) {
+    return failure();
+  }
+  Slot buffer = builder.getSlot(op.getResponse());
+  Slot isCanceled = builder.getSlot(op.getIsCanceled());
+  Slot cta = builder.getSlot(op.getCta());
+  builder.appendVisible(op, [=](Machine &machine, Task &task) {
+    View view = getView(*geometry, task[buffer]);
+    bool isInside = machine.accessResponse(task, view);
+    TileRef words = isInside ? machine.getShared(task).load(view, {4})
+                             : TileRef(new Tile(ElementKind::I32, {4}));
+    task[isCanceled].integer = words->integers[0] & 1;
+    task[cta].integer = words->integers[1];
+    if (isInside && !task[isCanceled].integer) {
+      machine.noteFailure(task);
+    }
+  });
+  return success();
+}
+
 /// Reads its buffer, becomes visible to the other CTA, then signals there.
 static LogicalResult buildRemoteCopy(tlx::AsyncRemoteCopyOp op,
                                      ProgramBuilder &builder) {
@@ -126,4 +213,6 @@ void sim::registerClusterSemantics(MLIRContext *context) {
   attach<tlx::ClusterWaitOp, buildWait>(context);
   attach<tlx::RemoteBarrierArriveOp, buildRemoteArrive>(context);
   attach<tlx::AsyncRemoteCopyOp, buildRemoteCopy>(context);
+  attach<tlx::ClcTryCancelOp, buildTryCancel>(context);
+  attach<tlx::ClcQueryOp, buildQuery>(context);
 }

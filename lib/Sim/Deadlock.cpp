@@ -67,7 +67,7 @@ Note Explain::waiter(const Task &task) const {
             plural(named.total, "thread");
   } else if (condition.kind == Condition::Semaphore) {
     int64_t count =
-        machine.semaphores.at({condition.array, condition.barrier}).count;
+        machine.semaphores.at({condition.array, condition.barrier}).getCount();
     text +=
         ": " + std::to_string(count) + " of " + plural(condition.count, "post");
   }
@@ -104,9 +104,9 @@ static bool canReach(const Task &task, Site site) {
   return false;
 }
 
-std::vector<Explain::Signaller>
-Explain::getSignallers(const Task &waiter) const {
-  const Condition &condition = waiter.waiting;
+/// The ops that signal what a task waits for.
+std::vector<sim::Signaller>
+Explain::getSignalOps(const Condition &condition) const {
   std::vector<sim::Signaller> ops;
   if (condition.kind == Condition::Barrier) {
     const MBarrier &barrier = machine.barriers[size_t(condition.barrier)];
@@ -122,6 +122,13 @@ Explain::getSignallers(const Task &waiter) const {
   } else if (condition.kind == Condition::Semaphore) {
     ops = machine.program.semaphoreSignallers;
   }
+  return ops;
+}
+
+std::vector<Explain::Signaller>
+Explain::getSignallers(const Task &waiter) const {
+  const Condition &condition = waiter.waiting;
+  std::vector<sim::Signaller> ops = getSignalOps(condition);
   std::vector<Signaller> signallers;
   for (const Task &task : machine.tasks) {
     bool hasSignalled = condition.kind == Condition::Cluster && task.hasArrived;
@@ -151,6 +158,38 @@ std::string Explain::nobody(const Task &waiter) const {
   return "every task that signals " + awaited(waiter) + " has ended";
 }
 
+/// Adds why nobody is left to signal, and who has done so where.
+void Explain::addNobody(const Task &waiter, std::vector<Note> &notes) const {
+  const Condition &condition = waiter.waiting;
+  const Program &program = machine.program;
+  notes.push_back({condition.site, nobody(waiter)});
+  if (condition.kind == Condition::Cluster) {
+    for (const Task &task : machine.tasks) {
+      if (!task.isFinished && !task.hasArrived) {
+        notes.push_back({task.site, task.name + " is here"});
+      }
+    }
+    return;
+  }
+  bool isOther = false;
+  for (const sim::Signaller &op : getSignalOps(condition)) {
+    bool isPrologue = op.task == kPrologue;
+    isOther |= op.task != waiter.program;
+    notes.push_back({op.site, (isPrologue ? "the kernel"
+                                          : "@" + program.tasks[op.task].name) +
+                                  " signals it here"});
+  }
+  if (isOther) {
+    return;
+  }
+  Site declared = program.tasksSite;
+  if (condition.kind == Condition::Barrier) {
+    const MBarrier &barrier = machine.barriers[size_t(condition.barrier)];
+    declared = program.barriers[barrier.array].site;
+  }
+  notes.push_back({declared, "no other task signals it"});
+}
+
 //===----------------------------------------------------------------------===//
 // The report
 //===----------------------------------------------------------------------===//
@@ -159,9 +198,17 @@ std::string Explain::nobody(const Task &waiter) const {
 void Explain::follow(const Task &waiter, std::vector<bool> &isFollowed,
                      std::vector<Note> &notes) const {
   isFollowed[waiter.index] = true;
+  if (waiter.waiting.kind == Condition::Barrier) {
+    const MBarrier &barrier = machine.barriers[size_t(waiter.waiting.barrier)];
+    if (isLapped(waiter, barrier)) {
+      notes.push_back({barrier.completedBefore,
+                       "this completed " + barrier.describePhase(2) + " of " +
+                           awaited(waiter) + ", which it may mean"});
+    }
+  }
   std::vector<Signaller> signallers = getSignallers(waiter);
   if (signallers.empty()) {
-    notes.push_back({waiter.waiting.site, nobody(waiter)});
+    addNobody(waiter, notes);
   }
   for (const Signaller &signaller : signallers) {
     bool isSelf = signaller.task == waiter.index;

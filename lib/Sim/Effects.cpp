@@ -108,7 +108,8 @@ bool Machine::arriveNamed(Task &task, int64_t id, int64_t threads) {
     fail(Fault::NamedBarrier, task.site,
          task.name + " expects an id from 0 to " +
              std::to_string(reserved - 1) + why + ", but got " +
-             std::to_string(id));
+             std::to_string(id),
+         {{program.tasksSite, "its tasks of several warps are here"}});
     return false;
   }
   NamedBarrier &barrier = ctas[task.rank].named[size_t(id)];
@@ -203,6 +204,16 @@ AsyncRef Machine::issue(Task &task, Queue queue,
 // Accesses
 //===----------------------------------------------------------------------===//
 
+Note Machine::getDeclaration(int64_t array) const {
+  for (const Argument &argument : program.arguments) {
+    if (argument.kind != ArgumentKind::Scalar &&
+        initial[argument.slot].integer == array) {
+      return {argument.site, argument.name + " is declared here"};
+    }
+  }
+  return {kKernelSite, "declared here"};
+}
+
 void Machine::fail(Fault fault, Site site, const std::string &text,
                    std::vector<Note> notes) {
   report.add({fault, site, text, std::move(notes)});
@@ -228,6 +239,12 @@ Access Machine::makeAccess(const AsyncOp &op, bool isWrite) const {
           isWrite,  true,    false};
 }
 
+/// Where a buffer is allocated, if one is known.
+static std::vector<Note> getAllocation(const Buffer *buffer) {
+  return buffer ? std::vector<Note>{{buffer->site, "allocated here"}}
+                : std::vector<Note>{};
+}
+
 /// The last buffer that covers a place: aliases come after what they alias.
 static const Buffer *findBuffer(const std::vector<Buffer> &buffers,
                                 int64_t at) {
@@ -242,13 +259,14 @@ static const Buffer *findBuffer(const std::vector<Buffer> &buffers,
 
 bool Machine::recordShared(SharedMemory &shared, const Access &access,
                            const Knowledge &knowledge, const View &view) {
+  const Buffer *buffer = findBuffer(program.buffers, view.base);
   if (!shared.contains(view)) {
     fail(Fault::OutOfBounds, access.site,
          getName(access) + " leaves the shared memory of " +
-             std::to_string(shared.getSize()) + " bytes");
+             std::to_string(shared.getSize()) + " bytes",
+         getAllocation(buffer));
     return false;
   }
-  const Buffer *buffer = findBuffer(program.buffers, view.base);
   std::string name = buffer ? buffer->name : "a buffer";
   view.forEachRange([&](int64_t begin, int64_t end) {
     shared.history.record(
@@ -268,6 +286,12 @@ bool Machine::access(Task &task, const View &view, bool isWrite) {
                       view);
 }
 
+bool Machine::accessResponse(Task &task, const View &view) {
+  Access access = makeAccess(task, /*isWrite=*/false);
+  access.isFencedRead = true;
+  return recordShared(getShared(task), access, know(task), view);
+}
+
 bool Machine::access(AsyncOp &op, const View &view, bool isWrite) {
   return recordShared(getShared(op), makeAccess(op, isWrite), op.knowledge,
                       view);
@@ -275,14 +299,15 @@ bool Machine::access(AsyncOp &op, const View &view, bool isWrite) {
 
 bool Machine::recordTensor(TensorMemory &tensor, const Access &access,
                            const Knowledge &knowledge, const TensorView &view) {
+  const Buffer *buffer = findBuffer(program.tensorBuffers, view.begin);
   if (!tensor.contains(view)) {
     fail(Fault::OutOfBounds, access.site,
          getName(access) + " leaves the " +
              std::to_string(program.tensorColumns) +
-             " columns of tensor memory of the kernel");
+             " columns of tensor memory of the kernel",
+         getAllocation(buffer));
     return false;
   }
-  const Buffer *buffer = findBuffer(program.tensorBuffers, view.begin);
   std::string name = buffer ? buffer->name : "a buffer";
   auto [begin, end] = view.getRange();
   tensor.history.record(
@@ -316,7 +341,8 @@ bool Machine::recordGlobal(const Access &access, const Knowledge &knowledge,
     fail(Fault::OutOfBounds, access.site,
          getName(access) + " accesses elements " + std::to_string(begin) +
              " to " + std::to_string(end - 1) + " of " + array.name +
-             ", which has " + std::to_string(array.getNumElements()));
+             ", which has " + std::to_string(array.getNumElements()),
+         {getDeclaration(number)});
     return false;
   }
   if (!array.isComplete && (!access.isWrite || access.isReduction)) {
@@ -324,7 +350,8 @@ bool Machine::recordGlobal(const Access &access, const Knowledge &knowledge,
       if (!array.written[size_t(i)]) {
         fail(Fault::NeverWritten, access.site,
              getName(access) + " reads element " + std::to_string(i) + " of " +
-                 array.name + ", which has no value");
+                 array.name + ", which has no value",
+             {getDeclaration(number)});
         break;
       }
     }

@@ -107,7 +107,29 @@ Finding Explain::unwaited(const AsyncOp &copy) const {
          "missing: a wait for phase " + std::to_string(copy.phase) + " of " +
              this->barrier(barrier) + ", or for something after it"});
   }
+  finding.notes.push_back(end(copy.rank, copy.site));
   return finding;
+}
+
+Note Explain::end(const Task &task, Site site) const {
+  if (task.site == site && task.program != kPrologue) {
+    return {machine.program.tasks[task.program].site,
+            task.name + " does nothing after that"};
+  }
+  return {task.site, "the last that " + task.name + " does before its end"};
+}
+
+Note Explain::end(uint32_t rank, Site site) const {
+  const Task *last = nullptr;
+  for (const Task &task : machine.tasks) {
+    if (task.rank == rank && (!last || task.end >= last->end)) {
+      last = &task;
+    }
+  }
+  Note note = end(*last, site);
+  note.text +=
+      ", with which CTA " + std::to_string(machine.getCta(rank)) + " ends";
+  return note;
 }
 
 Finding Explain::aliased(const MBarrier &barrier, const Task &waiter,

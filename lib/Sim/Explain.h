@@ -43,6 +43,11 @@ public:
   /// A copy of whose end no task learns.
   Finding unwaited(const AsyncOp &copy) const;
 
+  /// Where a task ends, and the CTA of a rank with the last of its tasks, for a
+  /// finding at `site`.
+  Note end(const Task &task, Site site) const;
+  Note end(uint32_t rank, Site site) const;
+
 private:
   static std::string plural(int64_t count, const std::string &noun);
   std::string task(uint32_t index) const { return machine.tasks[index].name; }
@@ -62,7 +67,9 @@ private:
   };
   Note waiter(const Task &task) const;
   std::vector<Signaller> getSignallers(const Task &waiter) const;
+  std::vector<sim::Signaller> getSignalOps(const Condition &condition) const;
   std::string nobody(const Task &waiter) const;
+  void addNobody(const Task &waiter, std::vector<Note> &notes) const;
   void follow(const Task &waiter, std::vector<bool> &isFollowed,
               std::vector<Note> &notes) const;
   bool findCircle(uint32_t task, std::vector<uint32_t> &path) const;

@@ -14,6 +14,24 @@
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
+void Semaphore::post(Epoch epoch, const Knowledge &knowledge) {
+  for (Post &post : posts) {
+    post.numUnordered += !knowledge.happened.covers(post.epoch);
+  }
+  posts.push_back({epoch, knowledge, 0});
+}
+
+Knowledge Semaphore::getKnown(int64_t count) const {
+  Knowledge known;
+  int64_t reached = first;
+  for (const Post &post : posts) {
+    if (++reached + post.numUnordered <= count) {
+      known.join(post.knowledge);
+    }
+  }
+  return known;
+}
+
 /// The semaphore at an element of an array; none, with a finding, if there is
 /// no such element.
 Semaphore *Machine::getSemaphore(Task &task, int64_t number, int64_t index) {
@@ -22,19 +40,25 @@ Semaphore *Machine::getSemaphore(Task &task, int64_t number, int64_t index) {
     fail(Fault::OutOfBounds, task.site,
          "expected a semaphore from 0 to " +
              std::to_string(array.getNumElements() - 1) + " of " + array.name +
-             ", but got " + std::to_string(index));
+             ", but got " + std::to_string(index),
+         {getDeclaration(number)});
     return nullptr;
   }
-  auto [it, isNew] = semaphores.try_emplace({number, index});
-  if (isNew && !array.isBoundless) {
+  auto it = semaphores.find({number, index});
+  if (it != semaphores.end()) {
+    return &it->second;
+  }
+  int64_t first = 0;
+  if (!array.isBoundless) {
     if (!array.isComplete && !array.written[size_t(index)]) {
       fail(Fault::NeverWritten, task.site,
            task.name + " uses semaphore " + std::to_string(index) + " of " +
-               array.name + ", which has no value");
+               array.name + ", which has no value",
+           {getDeclaration(number)});
     }
-    it->second.count = decodeInteger(array.kind, array.at(index));
+    first = decodeInteger(array.kind, array.at(index));
   }
-  return &it->second;
+  return &semaphores.try_emplace({number, index}, first).first->second;
 }
 
 void Machine::waitForSemaphore(Task &task, int64_t array, int64_t index,
@@ -55,11 +79,10 @@ void Machine::postSemaphore(Task &task, int64_t number, int64_t index) {
   if (!semaphore) {
     return;
   }
-  ++semaphore->count;
-  semaphore->released.join(know(task));
+  semaphore->post({task.index, task.time}, know(task));
   GlobalArray &array = getArray(number);
   if (!array.isBoundless) {
-    encode(array.kind, semaphore->count, array.at(index));
+    encode(array.kind, semaphore->getCount(), array.at(index));
   }
   tick(task,
        "post of semaphore " + std::to_string(index) + " of " + array.name);

@@ -56,6 +56,8 @@ void InputDependence::add(mlir::Value value, const Sources &more) {
 bool InputDependence::isSource(OpResult result) const {
   Operation *op = result.getOwner();
   return isFollowed(result) && op->getNumRegions() == 0 &&
+         // Every answer of launch control is tried.
+         !isa<tlx::ClcQueryOp>(op) &&
          (hasEffect<MemoryEffects::Read>(op) ||
           llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>));
 }

@@ -17,6 +17,13 @@ using namespace mlir::jfa::sim;
 static constexpr int64_t kPastDeepest = 3;
 /// Launches of a kernel at most.
 static constexpr int64_t kMaxLaunches = 1000;
+/// Clusters of a grid in which some may be cancelled: with three of them, one
+/// can get none, one or two, in either order.
+static constexpr int64_t kClusters = 3;
+
+static int64_t getClusters(const Program &program) {
+  return program.asksForClusters ? kClusters : 1;
+}
 
 static int64_t getDeepestRing(const Program &program) {
   int64_t deepest = 1;
@@ -128,6 +135,7 @@ static bool addLaunch(const Simulation &simulation, AttentionProblem problem,
                       std::vector<Launch> &launches) {
   problem.values = false;
   problem.balances = false;
+  problem.clustersInOrder = getClusters(simulation.program);
   Launch &launch = launches.emplace_back();
   Attention attention;
   std::string error = attention.bind(problem, simulation.program, launch.arrays,
@@ -272,7 +280,8 @@ SmallVector<StringRef> sim::getTripCounts(tlx::KernelOp kernel) {
 
 static void makeLaunch(const Simulation &simulation, ArrayRef<StringRef> counts,
                        int64_t number, int64_t base, Launch &launch) {
-  launch.ctas = simulation.program.clusterSize;
+  launch.ctas =
+      simulation.program.clusterSize * getClusters(simulation.program);
   for (const Argument &argument : simulation.program.arguments) {
     sim::Value &value = launch.arguments.emplace_back();
     if (argument.kind != ArgumentKind::Scalar) {

@@ -102,6 +102,7 @@ void Machine::makeTasks() {
         task.replica = replica;
         task.threads = role.threads;
         task.code = &role.code;
+        task.site = task.clusterSite = role.site;
         task.isFinished = true;
       }
     }
@@ -125,6 +126,9 @@ void Machine::startTasks(Task &prologue) {
     task.clusterPhase = prologue.clusterPhase;
     task.hasArrived = prologue.hasArrived;
     task.hasToWait = prologue.hasToWait;
+    if (prologue.clusterSite != kKernelSite) {
+      task.clusterSite = prologue.clusterSite;
+    }
     task.isFinished = false;
     if (trace) {
       trace->beginTask(task, steps);
@@ -132,8 +136,11 @@ void Machine::startTasks(Task &prologue) {
   }
 }
 
-void Machine::run(Schedule &schedule, Trace *newTrace) {
+void Machine::run(Schedule &newSchedule, Grid &newGrid, Trace *newTrace) {
   trace = newTrace;
+  schedule = &newSchedule;
+  grid = &newGrid;
+  failures.resize(program.clusterSize);
   makeTasks();
   for (Task &task : tasks) {
     while (!task.isFinished && task.program == kPrologue && isSatisfied(task)) {
@@ -143,7 +150,7 @@ void Machine::run(Schedule &schedule, Trace *newTrace) {
       step(task);
     }
   }
-  if (!runSteps(schedule)) {
+  if (!runSteps()) {
     return;
   }
   bool stuck = llvm::any_of(tasks, [](const Task &t) { return !t.isFinished; });
@@ -151,7 +158,7 @@ void Machine::run(Schedule &schedule, Trace *newTrace) {
 }
 
 /// Until nobody can take one; false, with a finding, if that takes too long.
-bool Machine::runSteps(Schedule &schedule) {
+bool Machine::runSteps() {
   std::vector<Choice> choices;
   while (true) {
     choices.clear();
@@ -170,7 +177,7 @@ bool Machine::runSteps(Schedule &schedule) {
       return true;
     }
     ++steps;
-    size_t chosen = schedule.choose(choices);
+    size_t chosen = schedule->choose(choices);
     if (chosen < numTasks) {
       Task &task = tasks[choices[chosen].id];
       step(task);
@@ -264,7 +271,7 @@ bool Machine::isSatisfied(const Task &task) const {
   case Condition::Cluster:
     return clusterBarrier.phase > condition.generation;
   case Condition::Semaphore:
-    return semaphores.at({condition.array, condition.barrier}).count >=
+    return semaphores.at({condition.array, condition.barrier}).getCount() >=
            condition.count;
   case Condition::Dots:
     return arePassed(task.dots, condition.pending, 1);
@@ -297,8 +304,8 @@ void Machine::acquire(Task &task) {
   } else if (condition.kind == Condition::Cluster) {
     task.knowledge.join(clusterBarrier.getCompleted());
   } else if (condition.kind == Condition::Semaphore) {
-    task.knowledge.join(
-        semaphores.at({condition.array, condition.barrier}).released);
+    task.knowledge.join(semaphores.at({condition.array, condition.barrier})
+                            .getKnown(condition.count));
   }
   bool isDots = condition.kind == Condition::Dots;
   if (!isDots && condition.kind != Condition::Stores) {
@@ -323,21 +330,25 @@ void Machine::finish(Task &task) {
   if (task.program == kPrologue) {
     return startTasks(task);
   }
+  task.end = steps;
   if (trace) {
     trace->endTask(task, steps);
   }
   // The others of the cluster no longer wait for it.
   completeCluster();
   if (!task.dots.empty()) {
-    fail(Fault::Unwaited, task.dots.back()->site,
-         task.name + " ends while this product is in flight");
+    Site site = task.dots.back()->site;
+    fail(Fault::Unwaited, site,
+         task.name + " ends while this product is in flight",
+         {Explain(*this).end(task, site)});
   }
   for (const AsyncRef &store : task.stores) {
     if (!know(task).happened.covers(store->epoch)) {
       fail(Fault::Unwaited, store->site,
            task.name + " ends before this store has read its buffer, which "
                        "has to outlive it: tlx.async_descriptor_store_wait "
-                       "is missing");
+                       "is missing",
+           {Explain(*this).end(task, store->site)});
     }
   }
 }
@@ -360,7 +371,8 @@ void Machine::checkEnd() {
 }
 
 void Machine::checkBarriersAtEnd() {
-  for (const MBarrier &barrier : barriers) {
+  for (size_t number = 0; number < barriers.size(); ++number) {
+    const MBarrier &barrier = barriers[number];
     if (barrier.pending == barrier.expected && barrier.bytes == 0) {
       continue;
     }
@@ -368,6 +380,13 @@ void Machine::checkBarriersAtEnd() {
     for (const Arrival &arrival : barrier.arrivals) {
       notes.push_back(
           {arrival.site, tasks[arrival.task].name + " has arrived here"});
+    }
+    for (const AsyncRef &copy : copies) {
+      if (copy->barrier == int64_t(number) && copy->phase == barrier.phase) {
+        notes.push_back({copy->site, tasks[copy->task].name +
+                                         " has started a copy here that has "
+                                         "delivered its bytes"});
+      }
     }
     Explain explain(*this);
     fail(Fault::Unbalanced, program.barriers[barrier.array].site,
@@ -386,7 +405,8 @@ void Machine::checkProductsAtEnd() {
     if (!known) {
       fail(Fault::Unwaited, dot->site,
            "the kernel may end before this product is done: nobody waits for "
-           "an mbarrier that a tlx.tcgen05_commit after it arrives at");
+           "an mbarrier that a tlx.tcgen05_commit after it arrives at",
+           {Explain(*this).end(owner.rank, dot->site)});
     }
   }
 }

@@ -86,9 +86,11 @@ static std::optional<Fault> check(const Access &earlier, const Access &later,
   if (later.isTensor) {
     return checkTensor(earlier, later, knowledge);
   }
-  // Barriers order reads before an asynchronous write, unless one is strict;
+  // Barriers order reads before an asynchronous write, unless one is strict or
+  // it is a response that was read (PTX ISA 9.7.13.17);
   // but an arrival at another CTA's barrier has no fence for them.
-  bool needsFence = earlier.isWrite || isStrict || earlier.rank != later.rank;
+  bool needsFence = earlier.isWrite || earlier.isFencedRead || isStrict ||
+                    earlier.rank != later.rank;
   if (needsFence && !earlier.isAsync && later.isAsync &&
       !knowledge.visibleToAsync.covers(earlier.epoch)) {
     return Fault::MissingFence;

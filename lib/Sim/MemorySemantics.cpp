@@ -71,6 +71,12 @@ int64_t TileRing::check(Machine &machine, const Task &task,
   return 0;
 }
 
+Site sim::getDefinition(Operation *op, mlir::Value buffer,
+                        ProgramBuilder &builder) {
+  Operation *definition = buffer.getDefiningOp();
+  return builder.getSite(definition ? definition : op);
+}
+
 TileRing sim::getTileRing(Operation *op, mlir::Value buffer, int64_t count,
                           ProgramBuilder &builder) {
   Operation *definition = buffer.getDefiningOp();
@@ -124,6 +130,7 @@ static LogicalResult buildSlice(tlx::LocalSliceOp op, ProgramBuilder &builder) {
   // Rows of a swizzle pattern, and columns of a panel.
   int64_t columnStep = succeeded(layout) ? layout->panelColumns : 1;
   bool transposed = from->transposed;
+  Site tile = getDefinition(op, op.getSource(), builder);
   int64_t maxRow = from->rows - to->rows;
   int64_t maxColumn = from->columns - to->columns;
   builder.append(op, [=](Machine &machine, Task &task) {
@@ -137,7 +144,8 @@ static LogicalResult buildSlice(tlx::LocalSliceOp op, ProgramBuilder &builder) {
                    "expected a slice inside of its tile, but it begins at "
                    "row " +
                        std::to_string(row) + ", column " +
-                       std::to_string(column));
+                       std::to_string(column),
+                   {{tile, "its tile is defined here"}});
       row = column = 0;
     }
     if (row % 8 != 0 || column % columnStep != 0) {
@@ -145,7 +153,8 @@ static LogicalResult buildSlice(tlx::LocalSliceOp op, ProgramBuilder &builder) {
                    "expected a slice that begins at a multiple of 8 rows and " +
                        std::to_string(columnStep) +
                        " columns, but it begins at row " + std::to_string(row) +
-                       ", column " + std::to_string(column));
+                       ", column " + std::to_string(column),
+                   {{tile, "its tile is defined here"}});
     }
     task[view] = task[source];
     task[view].row += row;

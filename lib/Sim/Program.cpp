@@ -85,10 +85,16 @@ std::vector<Slot> ProgramBuilder::getSlots(ValueRange range) {
 Site ProgramBuilder::getSite(Operation *op) {
   auto [it, isNew] = siteNumbers.try_emplace(op, Site(sites.size()));
   if (isNew) {
-    sites.push_back(op);
+    sites.push_back(op->getLoc());
     program.siteNames.push_back(op->getName().getStringRef().str());
   }
   return it->second;
+}
+
+Site ProgramBuilder::getSite(BlockArgument argument, StringRef name) {
+  sites.push_back(argument.getLoc());
+  program.siteNames.push_back(name.str());
+  return Site(sites.size()) - 1;
 }
 
 void ProgramBuilder::append(Operation *op, Run run, bool isVisible) {

@@ -33,6 +33,8 @@ public:
     current = choices[next].id;
     return next;
   }
+  /// The next cluster.
+  size_t chooseAnswer(size_t) override { return 1; }
   std::string describe() const override { return "eager"; }
 
 private:
@@ -54,6 +56,8 @@ public:
     }
     return next;
   }
+  /// The last cluster.
+  size_t chooseAnswer(size_t count) override { return count; }
   std::string describe() const override { return "late"; }
 
 private:
@@ -66,6 +70,7 @@ public:
   size_t choose(const std::vector<Choice> &choices) override {
     return random() % choices.size();
   }
+  size_t chooseAnswer(size_t count) override { return random() % (count + 1); }
   std::string describe() const override {
     return "random:" + std::to_string(seed);
   }
@@ -98,6 +103,7 @@ public:
     }
     return best;
   }
+  size_t chooseAnswer(size_t count) override { return random() % (count + 1); }
   std::string describe() const override {
     return "pct:" + std::to_string(depth) + ":" + std::to_string(seed);
   }
@@ -118,43 +124,83 @@ private:
   std::map<std::pair<bool, uint64_t>, uint64_t> priorities;
 };
 
-/// Every order, depth first, up to a limit.
-class ExhaustiveSchedule : public Schedule {
+/// What was chosen in a run, for all runs one after the other: depth first.
+class ChoicePath {
 public:
-  explicit ExhaustiveSchedule(uint64_t limit) : limit(limit) {}
-  size_t choose(const std::vector<Choice> &choices) override {
-    if (choices.size() == 1) {
+  size_t take(size_t count) {
+    if (count == 1) {
       return 0;
     }
     if (at == path.size()) {
-      path.push_back({0, choices.size()});
+      path.push_back({0, count});
     }
     return path[at++].taken;
   }
-  bool next() override {
+  /// Goes on to the next run; false if that was the last.
+  bool next() {
     at = 0;
+    ++runs;
     while (!path.empty() && path.back().taken + 1 == path.back().count) {
       path.pop_back();
     }
-    if (path.empty() || ++runs == limit) {
+    if (path.empty()) {
       return false;
     }
     ++path.back().taken;
     return true;
   }
-  std::string describe() const override {
-    return path.empty() ? "all " + std::to_string(runs + 1) + " orders"
-                        : std::to_string(runs) + " of all orders";
-  }
+  /// Runs that are over.
+  uint64_t getRuns() const { return runs; }
+  bool isEmpty() const { return path.empty(); }
 
 private:
   struct Branch {
     size_t taken, count;
   };
-  uint64_t limit;
   uint64_t runs = 0;
   size_t at = 0;
   std::vector<Branch> path;
+};
+
+/// Every order, up to a limit.
+class ExhaustiveSchedule : public Schedule {
+public:
+  explicit ExhaustiveSchedule(uint64_t limit) : limit(limit) {}
+  size_t choose(const std::vector<Choice> &choices) override {
+    return path.take(choices.size());
+  }
+  size_t chooseAnswer(size_t count) override { return path.take(count + 1); }
+  bool next() override { return path.next() && path.getRuns() < limit; }
+  std::string describe() const override {
+    uint64_t runs = path.getRuns();
+    return path.isEmpty()
+               ? "all " + std::to_string(std::max<uint64_t>(1, runs)) +
+                     " orders"
+               : std::to_string(runs) + " of all orders";
+  }
+
+private:
+  uint64_t limit;
+  ChoicePath path;
+};
+
+/// Another schedule's order, and every sequence of answers.
+class AnswersSchedule : public Schedule {
+public:
+  explicit AnswersSchedule(std::unique_ptr<Schedule> order)
+      : order(std::move(order)) {}
+  size_t choose(const std::vector<Choice> &choices) override {
+    return order->choose(choices);
+  }
+  size_t chooseAnswer(size_t count) override { return path.take(count + 1); }
+  bool next() override { return path.next(); }
+  std::string describe() const override {
+    return order->describe() + " under every answer of launch control";
+  }
+
+private:
+  std::unique_ptr<Schedule> order;
+  ChoicePath path;
 };
 } // namespace
 
@@ -190,4 +236,9 @@ sim::makeSchedule(const std::string &text, uint64_t steps, std::string &error) {
           "all[:LIMIT], but got '" +
           text + "'";
   return nullptr;
+}
+
+std::unique_ptr<Schedule>
+sim::tryAllAnswers(std::unique_ptr<Schedule> schedule) {
+  return std::make_unique<AnswersSchedule>(std::move(schedule));
 }

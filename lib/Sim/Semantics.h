@@ -35,6 +35,7 @@ void registerBarrierSemantics(MLIRContext *context);
 void registerTMASemantics(MLIRContext *context);
 void registerMMASemantics(MLIRContext *context);
 void registerTensorMemorySemantics(MLIRContext *context);
+void registerScaledMMASemantics(MLIRContext *context);
 void registerTileSemantics(MLIRContext *context);
 void registerClusterSemantics(MLIRContext *context);
 void registerGridSemantics(MLIRContext *context);
@@ -60,6 +61,9 @@ inline Shape getShape(Type type) {
 
 /// The element kind of a type, or a diagnostic.
 FailureOr<ElementKind> getKind(Operation *op, Type type);
+
+/// Where a buffer, or a view of one, is defined that an op uses.
+Site getDefinition(Operation *op, mlir::Value buffer, ProgramBuilder &builder);
 
 /// The tiles of a buffer that an index chooses from.
 struct TileRing {

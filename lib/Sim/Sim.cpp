@@ -29,6 +29,7 @@ void sim::registerSimExtensions(DialectRegistry &registry) {
     registerTMASemantics(context);
     registerMMASemantics(context);
     registerTensorMemorySemantics(context);
+    registerScaledMMASemantics(context);
     registerTileSemantics(context);
     registerClusterSemantics(context);
     registerGridSemantics(context);
@@ -63,6 +64,7 @@ static LogicalResult addArgument(tlx::KernelOp kernel, BlockArgument value,
   Argument argument;
   argument.name = name.str();
   argument.slot = builder.getSlot(value);
+  argument.site = builder.getSite(value, name);
   argument.isOutput = isWritten(value);
   Type element = value.getType();
   argument.kind = ArgumentKind::Scalar;
@@ -91,6 +93,7 @@ static LogicalResult addArgument(tlx::KernelOp kernel, BlockArgument value,
 FailureOr<std::unique_ptr<Simulation>>
 sim::buildSimulation(tlx::KernelOp kernel, bool values) {
   auto simulation = std::make_unique<Simulation>();
+  simulation->kernel = kernel;
   simulation->values = values;
   Program &program = simulation->program;
   program.name = kernel.getSymName().str();
@@ -136,7 +139,11 @@ Length sim::run(const Simulation &simulation, Launch &launch,
   Length length;
   const Program &program = simulation.program;
   uint32_t size = program.hasSemaphores ? launch.ctas : program.clusterSize;
+  Grid grid(launch.ctas / size);
   for (uint32_t cta = 0; cta < launch.ctas && report.empty(); cta += size) {
+    if (!grid.launch(cta / size)) {
+      continue;
+    }
     MachineOptions options;
     options.values = simulation.values;
     options.firstCta = cta;
@@ -148,7 +155,7 @@ Length sim::run(const Simulation &simulation, Launch &launch,
       trace->firstCta = cta;
     }
     Machine machine(program, launch.arrays, launch.arguments, options, report);
-    machine.run(schedule, trace);
+    machine.run(schedule, grid, trace);
     length.steps = std::max(length.steps, machine.getSteps());
     length.instructions =
         std::max(length.instructions, machine.getInstructions());
@@ -161,11 +168,10 @@ Length sim::run(const Simulation &simulation, Launch &launch,
 
 void sim::emitFindings(const Simulation &simulation, const Report &report) {
   for (const Finding &finding : report.get()) {
-    InFlightDiagnostic diagnostic =
-        emitError(simulation.sites[finding.site]->getLoc());
+    InFlightDiagnostic diagnostic = emitError(simulation.sites[finding.site]);
     diagnostic << getName(finding.fault) << ": " << finding.text;
     for (const Note &note : finding.notes) {
-      diagnostic.attachNote(simulation.sites[note.site]->getLoc()) << note.text;
+      diagnostic.attachNote(simulation.sites[note.site]) << note.text;
     }
   }
 }

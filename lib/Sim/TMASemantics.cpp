@@ -130,7 +130,8 @@ static bool checkBegin(Machine &machine, Task &task, const Box &box,
                        " that begins at " + std::to_string(at) + " of axis " +
                        std::to_string(axis) + ", but the " +
                        (isRagged ? "segment" : "tensor") + " has " +
-                       std::to_string(extent) + " there");
+                       std::to_string(extent) + " there",
+                   {machine.getDeclaration(box.array)});
       return false;
     }
   }

@@ -38,6 +38,7 @@ static LogicalResult buildTasks(tlx::AsyncTasksOp op, ProgramBuilder &builder) {
   }
   builder.getProgram().firstReservedBarrier =
       tlx::getFirstReservedBarrier(*placement);
+  builder.getProgram().tasksSite = builder.getSite(op);
   return builder.appendBlock(op.getBody().front());
 }
 

@@ -94,6 +94,7 @@ LogicalResult sim::buildTensorSlice(tlx::LocalSliceOp op,
   }
   int64_t last = from->columns - to->columns;
   int64_t bytes = getBytes(from->kind);
+  Site tile = getDefinition(op, op.getSource(), builder);
   builder.append(op, [=](Machine &machine, Task &task) {
     int64_t row = task[offsets[0]].integer, column = task[offsets[1]].integer;
     if (row != 0 || column < 0 || column > last ||
@@ -102,7 +103,8 @@ LogicalResult sim::buildTensorSlice(tlx::LocalSliceOp op,
                    "expected a slice of all lanes and of whole columns inside "
                    "of its tile, but it begins at row " +
                        std::to_string(row) + ", element " +
-                       std::to_string(column));
+                       std::to_string(column),
+                   {{tile, "its tile is defined here"}});
       column = 0;
     }
     task[view].integer =
@@ -311,7 +313,9 @@ static bool checkLeads(Machine &machine, Task &task) {
   machine.fail(Fault::Illegal, task.site,
                task.name + " starts a product of a pair, which only the leader "
                            "does, the CTA of even rank in the cluster (PTX ISA "
-                           "9.7.16.5.1)");
+                           "9.7.16.5.1)",
+               {{kKernelSite, "its clusters begin with an even rank, which "
+                              "leads the first pair"}});
   return false;
 }
 

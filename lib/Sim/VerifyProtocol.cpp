@@ -33,6 +33,8 @@ using namespace mlir::jfa::sim;
 /// Instructions of a launch at most: past that a kernel is taken for endless,
 /// and the compiler does not wait for it.
 static constexpr uint64_t kMaxInstructionsOfLaunch = uint64_t(1) << 22;
+/// Sequences of answers to requests for clusters at most.
+static constexpr int64_t kMaxAnswers = 1000;
 
 //===----------------------------------------------------------------------===//
 // What launches do not show
@@ -141,15 +143,14 @@ static OwningOpRef<tlx::KernelOp> makeOtherWay(tlx::KernelOp kernel,
 //===----------------------------------------------------------------------===//
 
 /// What comes of running launches.
-enum class Outcome { Right, Wrong, TooLong };
+enum class Outcome { Right, Wrong, TooLong, TooManyAnswers };
 
-/// Runs a launch under a schedule. Emits what is wrong.
-static Outcome verifyOne(const Simulation &simulation, Launch launch,
-                         const char *schedule) {
-  std::string error;
+/// Runs a launch once. Emits what is wrong.
+static Outcome runOnce(const Simulation &simulation, Launch launch,
+                       Schedule &schedule) {
   Report report;
   launch.maxInstructions = kMaxInstructionsOfLaunch;
-  run(simulation, launch, *makeSchedule(schedule, 0, error), report);
+  run(simulation, launch, schedule, report);
   bool isTooLong = llvm::any_of(report.get(), [](const Finding &finding) {
     return finding.fault == Fault::Endless;
   });
@@ -158,6 +159,21 @@ static Outcome verifyOne(const Simulation &simulation, Launch launch,
   }
   emitFindings(simulation, report);
   return report.empty() ? Outcome::Right : Outcome::Wrong;
+}
+
+/// Runs a launch under a schedule, and under every sequence of answers if it
+/// asks for clusters.
+static Outcome verifyOne(const Simulation &simulation, const Launch &launch,
+                         const char *name) {
+  std::string error;
+  auto schedule = tryAllAnswers(makeSchedule(name, 0, error));
+  for (int64_t i = 0; i < kMaxAnswers; ++i) {
+    Outcome outcome = runOnce(simulation, launch, *schedule);
+    if (outcome != Outcome::Right || !schedule->next()) {
+      return outcome;
+    }
+  }
+  return Outcome::TooManyAnswers;
 }
 
 /// With operations early and late.
@@ -241,6 +257,12 @@ private:
                     "one of its launches takes more than " +
                         std::to_string(kMaxInstructionsOfLaunch) +
                         " instructions");
+    }
+    if (outcome == Outcome::TooManyAnswers) {
+      return settle(kPart, getOperation().getLoc(),
+                    "its requests for clusters have more than " +
+                        std::to_string(kMaxAnswers) +
+                        " sequences of answers, of which so many were tried");
     }
     if (outcome == Outcome::Right) {
       mark("verified");

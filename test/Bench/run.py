@@ -20,6 +20,10 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BENCH = os.path.join(ROOT, "tools/jfa-bench/jfa-bench")
 KERNELS = os.path.join(ROOT, "lib/Kernels/attention/sm90")
+# Tables of specialisations and of candidates that come with the sources.
+TABLES = [(os.path.join(ROOT, "lib/Kernels/attention", folder, f"{prefix}{name}.txt")
+           for name in ("specializations", "candidates"))
+          for folder in ("sm90", "sm100") for prefix in ("", "bwd.")]
 sys.path.insert(0, os.path.join(ROOT, "tools/jfa-bench"))
 
 from jfabench import levers, plot, shapes, sides, timing, tune, variants
@@ -81,14 +85,13 @@ class Tables(unittest.TestCase):
         self.assertEqual(after, TABLE.replace("192     128", "192     96 "))
 
     def test_shipped_tables_can_be_read(self):
-        text = read(os.path.join(KERNELS, "specializations.txt"))
-        _, rows = read_rows(text, "specializations.txt")
-        self.assertEqual(
-            write_rows(text, {row.line: row.values for row in rows}), text)
-        sets = variants.tuning_sets(
-            rows, read(os.path.join(KERNELS, "candidates.txt")),
-            "candidates.txt")
-        self.assertTrue(all(len(each.variants) > 1 for each in sets))
+        for table, candidates in TABLES:
+            text = read(table)
+            _, rows = read_rows(text, table)
+            self.assertEqual(
+                write_rows(text, {row.line: row.values for row in rows}), text)
+            sets = variants.tuning_sets(rows, read(candidates), candidates)
+            self.assertTrue(all(len(each.variants) > 1 for each in sets))
 
     def test_errors(self):
         for text, message in (

@@ -13,7 +13,7 @@ import math
 import torch
 
 from harness import NAN
-from reference import DEVICE, Problem, max_abs, references
+from reference import DEVICE, Problem, Worst, references
 
 BLOCK = 64
 NAMES = ("dq", "dk", "dv")
@@ -33,17 +33,10 @@ def make_problem(lengths, heads=2, **options):
 
 def compare(p, o, sequences=None):
     """Raises AssertionError unless `o` is right; returns error and bound."""
-    error = low_error = slack = 0.0
+    worst = Worst("o")
     for rows, ref, low, _ in references(p, sequences):
-        got = o[rows].transpose(1, 2).float()
-        assert torch.isfinite(got).all(), "o has values that are not finite"
-        assert torch.isfinite(low).all(), "the bound itself is not finite"
-        error = max(error, max_abs(got - ref))
-        low_error = max(low_error, max_abs(low - ref))
-        slack = max(slack, max_abs(ref + 0.3 - 0.3 - ref))
-    bound = 2 * low_error + 2 * slack
-    assert error <= bound, f"o is off by {error:.3e}, allowed {bound:.3e}"
-    return error, bound
+        worst.add(o[rows].transpose(1, 2).float(), ref, low)
+    return worst.check()
 
 
 def gradients(q, k, v, dout, scale, dtype):
@@ -100,7 +93,7 @@ def compare_gradients(p, dout, got, blocks=None, sincos=None, rotated=0):
     """Raises AssertionError unless dq, dk and dv are right; returns errors and
     bounds. The first `rotated` of them are turned back."""
     scale = p.scale or 1 / math.sqrt(p.head_dim)
-    worst = [[0.0] * 3 for _ in range(3)]
+    worst = [Worst(name) for name in NAMES]
     by_length = {}
     for b in range(p.batch) if blocks is None else blocks:
         by_length.setdefault(p.q_len[b], []).append(p.o_start[b])
@@ -117,17 +110,6 @@ def compare_gradients(p, dout, got, blocks=None, sincos=None, rotated=0):
                 angles = sincos[rows]
                 ref, low = ([turn(x, angles, -1) if i < rotated else x
                              for i, x in enumerate(xs)] for xs in (ref, low))
-            for i in range(3):
-                x = got[i][rows].transpose(1, 2).float()
-                assert torch.isfinite(x).all(), \
-                    f"{NAMES[i]} has values that are not finite"
-                for j, change in enumerate((x - ref[i], low[i].float() - ref[i],
-                                            ref[i] + 0.3 - 0.3 - ref[i])):
-                    worst[i][j] = max(worst[i][j], max_abs(change))
-    notes = []
-    for name, (error, low_error, slack) in zip(NAMES, worst):
-        bound = 2 * low_error + 2 * slack
-        assert error <= bound, \
-            f"{name} is off by {error:.3e}, allowed {bound:.3e}"
-        notes.append(f"{name} {error:.1e} of {bound:.1e}")
-    return ", ".join(notes)
+            for i, w in enumerate(worst):
+                w.add(got[i][rows].transpose(1, 2).float(), ref[i], low[i])
+    return ", ".join("{} {:.1e} of {:.1e}".format(w.name, *w.check()) for w in worst)

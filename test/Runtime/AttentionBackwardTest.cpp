@@ -83,6 +83,9 @@ std::string describeKernels(bool jagged, bool broadcast,
       concat(mode, R"("BROADCAST_QUERY":)", broadcast ? "true" : "false", ",");
   std::string post = concat(R"("JAGGED":false,"COPIES":)",
                             deterministic ? "true" : "false", ",");
+  // Only of dense ones; the kernels have to agree.
+  std::string fragments =
+      concat(R"("FRAGMENTS":)", jagged ? "false" : "true", ",");
   std::string order =
       concat(R"("DETERMINISTIC":)", deterministic ? "true" : "false", ",");
   TestArgument items = {"items", "pointer", "i32"};
@@ -100,7 +103,7 @@ std::string describeKernels(bool jagged, bool broadcast,
                    {"rows_stride", "scalar", "i64"}}) +
          "," +
          describe("attention_bwd",
-                  shared + order +
+                  shared + order + fragments +
                       concat(R"("DEPENDENT_LAUNCH":true,"CAUSAL":)",
                              isPair ? "true" : "false",
                              R"(,"BLOCK_M":64,"BLOCK_N":128,)"),
@@ -116,7 +119,7 @@ std::string describeKernels(bool jagged, bool broadcast,
                    {"dq_copies", "scalar", "i32"}},
                   isPair ? "[2,1,1]" : "[1,1,1]") +
          "," +
-         describe("attention_bwd_post", broadcast ? post : mode,
+         describe("attention_bwd_post", (broadcast ? post : mode) + fragments,
                   {{"dq_acc", "tensormap", "f32"},
                    {"dq", "tensormap", "bf16"},
                    items,
@@ -483,9 +486,9 @@ TEST(AttentionBackward, LaunchesThreeKernels) {
   Planned planned(makeJagged());
   ASSERT_FALSE(planned.execute().failed());
   ASSERT_EQ(launches.size(), 3u);
-  // Sequences of 64, 0 and 231 queries, four heads: 1 + 2 tiles of each. Tiles
-  // of 128 keys: 1 + 2, of each of two heads. Four multiprocessors, with two
-  // CTAs each but for the main kernel.
+  // Sequences of 64, 0 and 231 queries, four heads: 1 + 2 tiles of each, at the
+  // end of half as many rows 1 + 4. Tiles of 128 keys: 1 + 2, of each of two
+  // heads. Four multiprocessors, with two CTAs each but for the main kernel.
   // What knows how to wait may start early, but not the first.
   EXPECT_FALSE(launches[0].isDependent);
   EXPECT_TRUE(launches[1].isDependent);
@@ -498,7 +501,7 @@ TEST(AttentionBackward, LaunchesThreeKernels) {
   EXPECT_EQ(planned.plan.getLaunch(1).getNumItems(), 6u);
   EXPECT_EQ(launches[2].entry, "attention_bwd_post");
   EXPECT_EQ(launches[2].grid, 8u);
-  EXPECT_EQ(planned.plan.getLaunch(2).getNumItems(), 12u);
+  EXPECT_EQ(planned.plan.getLaunch(2).getNumItems(), 20u);
 }
 
 TEST(AttentionBackward, PassesWhatKernelsHandOn) {
@@ -548,9 +551,10 @@ TEST(AttentionBackward, SharedQueriesAreOneSequenceAtTheEnd) {
   Planned planned(makeBroadcast(3));
   ASSERT_FALSE(planned.execute().failed());
   ASSERT_EQ(launches.size(), 3u);
-  // 200 queries: two tiles of each head, of each sequence at first.
+  // 200 queries: two tiles of each head of each sequence, and four of each head
+  // at the end.
   EXPECT_EQ(planned.plan.getLaunch(0).getNumItems(), 24u);
-  EXPECT_EQ(planned.plan.getLaunch(2).getNumItems(), 8u);
+  EXPECT_EQ(planned.plan.getLaunch(2).getNumItems(), 16u);
   EXPECT_EQ(launches[2].getInteger(4), 200);
 }
 

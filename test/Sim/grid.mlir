@@ -23,6 +23,7 @@ tlx.kernel @k(%y: !sums, %turns: !tlx.ptr<i32>) {
   %waits = tlx.param WAITS = true : i1
   %waits_for_writes = tlx.param WAITS_FOR_WRITES = true : i1
   %posts = tlx.param POSTS = true : i1
+  %posts_twice = tlx.param POSTS_TWICE = false : i1
   %last_first = tlx.param LAST_FIRST = false : i1
   %semaphore = tlx.param INDEX = 1 : i32
 
@@ -48,6 +49,11 @@ tlx.kernel @k(%y: !sums, %turns: !tlx.ptr<i32>) {
         tlx.async_descriptor_store_wait pending(0)
       }
       scf.if %posts {
+        tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32
+      }
+      %is_first = arith.cmpi eq, %cta, %c0 : i32
+      %posts_again = arith.andi %posts_twice, %is_first : i1
+      scf.if %posts_again {
         tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32
       }
       tlx.grid_launch_dependents

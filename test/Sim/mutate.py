@@ -229,11 +229,12 @@ def is_same(options, lines, mutant, path, arguments):
         for reduce in (specialize, lower))
 
 
-def judge(options, lines, path, arguments):
+def judge(options, lines, path, problem, arguments):
     """What kills the mutant; empty if nothing does."""
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))
-    for more in RUNS:
+    further = mutation_problems.FURTHER_RUNS.get(problem, "").split()
+    for more in RUNS + ([further] if further else []):
         arguments_of_run = arguments
         if more == ["--verify"]:
             arguments_of_run = keep_bindings(lines, arguments) + [
@@ -266,15 +267,19 @@ def judge_all(options, kernel, problem, arguments, folder):
     with open(kernel, encoding="utf-8") as file:
         lines = file.read().split("\n")
     path = os.path.join(folder, "mutant.mlir")
-    if verdict := judge(options, lines, path, arguments):
+    if verdict := judge(options, lines, path, problem, arguments):
         print(f"{kernel}: {problem}: the kernel itself does not pass: {verdict}")
         return None, []
     matrix, survivors = collections.defaultdict(collections.Counter), []
     for name, line, mutant, more in make_mutants(lines):
-        verdict = judge(options, mutant, path, arguments + more)
+        if not re.search(options.mutations, name):
+            continue
+        verdict = judge(options, mutant, path, problem, arguments + more)
         text = lines[line].strip() if line else ""
         task = find_task(lines, line or 0)
-        why = mutation_problems.why_equivalent(kernel, problem, name, task, text)
+        before = lines[line - 1].strip() if line else ""
+        why = mutation_problems.why_equivalent(kernel, problem, name, task,
+                                               f"{before}\n{text}")
         if why and verdict:
             survivors.append(f"killed, but held for equivalent in {kernel} with "
                              f"{problem}: {name}: {text}")
@@ -319,6 +324,8 @@ def parse():
     parser.add_argument("--jfa-opt", default="jfa-opt")
     parser.add_argument("--problem", action="append",
                         help="one of the kernel's problems instead of all")
+    parser.add_argument("--mutations", default="", metavar="REGEX",
+                        help="only those of which the name matches")
     options = parser.parse_args(sys.argv[1:at])
     return options, sys.argv[at + 1:]
 

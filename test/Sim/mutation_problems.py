@@ -40,6 +40,7 @@ PROBLEMS = {
         "D128 causal": f"-D HEAD_DIM=128 -D BLOCK_M=64 --causal {_BACKWARD}",
         "D64 broadcast query": "-D HEAD_DIM=64 -D BLOCK_M=128 --q-len=300 "
                                f"--broadcast-q {_BACKWARD}",
+        "D128 fragments": f"-D FRAGMENTS=true {_BACKWARD}",
         "D128 deterministic": f"-D DETERMINISTIC=true {_TURNS}",
         "D64 deterministic, causal": "-D HEAD_DIM=64 -D BLOCK_M=128 "
                                      f"-D DETERMINISTIC=true --causal {_TURNS}",
@@ -53,6 +54,7 @@ PROBLEMS = {
     },
     "/attention/bwd_post.mlir": {
         "D64": f"-D HEAD_DIM=64 {_STEPS}",
+        "D64 fragments": f"-D HEAD_DIM=64 -D FRAGMENTS=true {_STEPS}",
         "D128": f"-D HEAD_DIM=128 {_STEPS}",
     },
     "/attention/sm90/bwd_query.mlir": {
@@ -74,8 +76,9 @@ PROBLEMS = {
     },
     "/block_attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
-        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=2 -D STAGES=4 -D O_STAGES=2 "
+        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=2 -D STAGES=4 "
                         f"-D OUT_STAGES=1 {_BLOCKS}",
+        "D128": f"-D HEAD_DIM=128 {_BLOCKS}",
         "D128, rotated": f"-D HEAD_DIM=128 -D ROTARY=1 -D OUT_STAGES=1 {_BLOCKS}",
     },
     "/block_attention/sm100/bwd.mlir": {
@@ -89,6 +92,10 @@ PROBLEMS = {
         "D64": f"-D HEAD_DIM=64 {_FORWARD}",
         "D64, pairs": "-D HEAD_DIM=64 -D CTAS=2 -D STAGES=4 "
                       f"{_FORWARD_128} --grid=2",
+        "D64, dynamic": "-D HEAD_DIM=64 -D DYNAMIC=true "
+                        "--lengths=0,1,77,300,700 --heads=1 --grid=3",
+        "D64, dynamic pairs": "-D HEAD_DIM=64 -D CTAS=2 -D STAGES=4 "
+                              f"-D DYNAMIC=true {_FORWARD_128} --grid=6",
     },
     "/attention/sm100/bwd.mlir": {
         "D64": f"-D HEAD_DIM=64 -D Q_STAGES=4 -D DO_STAGES=3 {_BACKWARD}",
@@ -115,13 +122,22 @@ PROBLEMS = {
 }
 
 
+# Another run of a problem, which shows what its own lengths do not: in place of the
+# arguments that it repeats.
+FURTHER_RUNS = {
+    # Tiles that pass a turn on come before others that add to the same sums.
+    "D128 deterministic, causal broadcast query":
+        "--order --lengths=0,100,450,100,200,100,900,300 --q-len=1024 --grid=6",
+}
+
 _TURNED = "@softmax waits for the copies before it rotates them and says so"
 _ROTATED = "@softmax waits for Q and K to rotate them before it makes dS"
 # Problems of block attention for Blackwell.
 _ALL_ROTATED = ("D64, rotated", "D128, rotated")
 
 # Mutants that are the same protocol, though they are lowered to other code: the
-# kernel, what its problems begin with (or each of several), the mutation, the task, the line, and why.
+# kernel, what its problems begin with (or each of several), the mutation, the task, the
+# line (with the one before it, if there are several alike), and why.
 EQUIVALENT = [
     ("/attention/sm100/fwd.mlir", "", "swap two waits", "multiply",
      "tlx.barrier_wait %p_half[%c0], %s_phase : !halves",
@@ -133,17 +149,26 @@ EQUIVALENT = [
      "tlx.barrier_arrive %do_empty[%slot] : !ring",
      "@load waits for the step's queries to be released before it waits for its "
      "gradients, and @compute releases them after the product in question"),
+    ("/attention/sm90/bwd.mlir", "D128", "drop a named wait", "compute",
+     "// dV leaves through the keys, once neither replica reads them.\n"
+     "tlx.named_barrier_wait %c1 threads(256)",
+     "the bytes of a replica's dV are those columns of K that of the last step's "
+     "products only its own dQ reads, which it has waited for; what else reads them, the "
+     "scores of both, is done before the replicas meet for that step's dS"),
     ("/attention/sm100/bwd.mlir", "D64 deterministic, causal broadcast query",
      "double a semaphore post", "reduce",
      "tlx.semaphore_post %turns[%semaphore] : !tlx.ptr<i32>, i32",
-     "of the tiles that add to the same of this problem's two sums, none of two CTAs "
-     "come after one that passes its turn at their block on"),
+     "of the problem's tiles none that sees a block has a turn at it after one that does "
+     "not; where one has, as in sm90/bwd.mlir's, the mutant is killed"),
     ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %v_empty[%slot], %phase producer : !slots",
-     "dO is free once the product that reads V is done"),
+     "V is free once the products that read dO are done"),
     ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %do_empty[%slot], %phase producer : !slots",
-     "Q and K are free once the gradient that reads dO is done"),
+     "dO is free once the gradient that reads Q is done"),
+    ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
+     "tlx.barrier_wait %q_empty[%slot], %phase producer : !slots",
+     "Q is free once the gradient that reads K is done"),
     ("/block_attention/sm100/bwd.mlir", "", "drop a fence", "",
      "tlx.local_store %rounded, %first : !rounded, !weights_panel",
      "the fence after the second store comes before the arrival that tells of both"),
@@ -167,10 +192,11 @@ EQUIVALENT = [
 
 
 def why_equivalent(kernel, problem, mutation, task, line):
-    """Why a mutant is known to be equivalent, or nothing."""
-    for suffix, begin, *where, why in EQUIVALENT:
+    """Why a mutant is known to be equivalent, or nothing. `line` is the line before
+    and the line."""
+    for suffix, begin, *where, text, why in EQUIVALENT:
         if kernel.endswith(suffix) and problem.startswith(begin) and \
-                [mutation, task, line] == where:
+                [mutation, task] == where and f"\n{line}".endswith(f"\n{text}"):
             return why
     return ""
 

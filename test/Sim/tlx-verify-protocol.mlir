@@ -17,6 +17,8 @@
 // RUN: jfa-sim %t/both_ways.mlir -D WRITES=true --verify --strict 2>&1 | count 0
 // RUN: %exits 2 jfa-sim %t/both_ways.mlir -D WRITES=false --verify 2>&1 | FileCheck %s --check-prefix=WAYS
 // RUN: jfa-sim %t/many.mlir --verify 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: jfa-sim %t/answers.mlir --verify 2>&1 | FileCheck %s --check-prefix=ANSWERS
+// RUN: %exits 2 jfa-sim %t/answers.mlir --verify --strict 2>&1 | FileCheck %s --check-prefix=ANSWERS
 // RUN: %exits 3 jfa-sim %t/right.mlir --strict 2>&1 | FileCheck %s --check-prefix=USAGE
 // RUN: jfa-opt %t/unknown.mlir --pass-pipeline='builtin.module(tlx.kernel(tlx-allocate-memory,tlx-verify-protocol{mode=off}))' 2>&1 | FileCheck %s --check-prefix=OFF
 // RUN: not jfa-opt %t/unknown.mlir --pass-pipeline='builtin.module(tlx.kernel(tlx-allocate-memory,tlx-verify-protocol{mode=strict}))' 2>&1 | FileCheck %s --check-prefix=STRICT
@@ -35,6 +37,7 @@
 // LOOP: remark: the protocol has not been verified: it depends on values of tiles
 // WAYS: error: memory never written: @a reads %buffer, which nobody has written
 // MANY: remark: the protocol has not been verified: 10 values of each of 4 trip counts are more than 1000 launches
+// ANSWERS: {{remark|error}}: the protocol has been verified in part: its requests for clusters have more than 1000 sequences of answers, of which so many were tried
 // USAGE: jfa-sim: error: expected '--strict' with '--verify' only
 // OFF: remark: the protocol has not been verified: it was switched off
 // OFF: tlx.protocol = "not verified: it was switched off"
@@ -241,4 +244,26 @@ tlx.kernel @both_ways(%x: !tlx.ptr<f32>) {
 !ring = !tlx.mbarrier<[6]>
 tlx.kernel @many(%a: i32, %b: i32, %c: i32, %d: i32) attributes {tlx.trip_counts = ["a", "b", "c", "d"]} {
   %full = tlx.alloc_barriers arrivals(1) : !ring
+}
+
+//--- answers.mlir
+// Two of 40 requests may get one of the two other clusters.
+!response = !tlx.memdesc<[4], i32>
+!bar = !tlx.mbarrier<[1]>
+tlx.kernel @answers() {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c40 = arith.constant 40 : i32
+  %response = tlx.local_alloc : !response
+  %full = tlx.alloc_barriers arrivals(1) : !bar
+  tlx.async_tasks {
+    tlx.async_task @ask warps(1) {
+      scf.for %i = %c0 to %c40 step %c1 : i32 {
+        %slot, %phase = tlx.ring %i stages(1) : i32
+        tlx.barrier_expect_bytes %full, %response : !bar, !response
+        tlx.clc_try_cancel %response signal %full : !response, !bar
+        tlx.barrier_wait %full, %phase : !bar
+      }
+    }
+  }
 }

@@ -46,6 +46,9 @@ static std::string bindAttention(const Options &options, Manifest &manifest,
   sim::AttentionProblem problem = options.attention.makeProblem();
   problem.causal |= manifest.isCausal;
   problem.deterministic = manifest.isDeterministic;
+  if (manifest.hasFragments) {
+    problem.pieceOrder = sim::PieceOrder::Fragments;
+  }
   problem.headDim = manifest.headDim;
   problem.rotary = manifest.rotary;
   problem.rotatesInputs = manifest.rotatesInputs;

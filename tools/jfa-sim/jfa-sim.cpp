@@ -84,6 +84,8 @@ struct Loaded {
   bool rotatesInputs = false;
   /// Whether sums of dq have an order, by DETERMINISTIC or COPIES.
   bool deterministic = false;
+  /// Whether sums of dq lie as threads hold them.
+  bool hasFragments = false;
 };
 } // namespace
 
@@ -192,6 +194,7 @@ static int build(const Options &options, const std::string &file,
   };
   loaded.rotatesInputs = getFlag("ROTATE_INPUTS");
   loaded.deterministic = getFlag("DETERMINISTIC") || getFlag("COPIES");
+  loaded.hasFragments = getFlag("FRAGMENTS");
   auto part = getAttentionPart(loaded.simulation->program);
   bool hasMask =
       part && (*part == AttentionPart::Forward || isBackwardMain(*part));
@@ -219,6 +222,9 @@ static std::string bindAttention(const Options &options, const Loaded &loaded,
   problem.rotary = loaded.rotary;
   problem.rotatesInputs = loaded.rotatesInputs;
   problem.deterministic = deterministic;
+  if (loaded.hasFragments) {
+    problem.pieceOrder = PieceOrder::Transposed;
+  }
   std::string error = attention.bind(problem, loaded.simulation->program,
                                      launch.arrays, launch.arguments);
   launch.ctas = attention.getCtas();
@@ -321,9 +327,10 @@ static int runAll(const Simulation &simulation, Launch &launch,
                   Schedule &schedule, Trace *trace) {
   const Launch initial = launch;
   std::optional<Launch> first;
-  bool isOrdered = llvm::none_of(simulation.sites, [](Operation *op) {
-    auto reduce = dyn_cast<tlx::AsyncDescriptorReduceOp>(op);
-    return reduce && !reduce.getOrdered();
+  bool isOrdered = true;
+  tlx::KernelOp kernel = simulation.kernel;
+  kernel.walk([&](tlx::AsyncDescriptorReduceOp reduce) {
+    isOrdered &= reduce.getOrdered();
   });
   Progress progress;
   uint64_t orders = 0;

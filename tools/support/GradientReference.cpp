@@ -10,9 +10,12 @@
 
 #include "Runtime/ReferenceAttention.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
@@ -165,6 +168,61 @@ static Gradients computeGradients(const Attention &attention,
 }
 
 //===----------------------------------------------------------------------===//
+// The order of the sums of dq
+//===----------------------------------------------------------------------===//
+
+/// Rows and columns of a piece of the sums of dq.
+static constexpr int64_t kPiece = 64;
+
+/// Where the sum of a query and column of a piece lies in it: the row and the
+/// column there.
+static std::pair<int64_t, int64_t> getPlace(PieceOrder order, int64_t query,
+                                            int64_t column) {
+  if (order == PieceOrder::Transposed) {
+    return {column, query};
+  }
+  // Thread and register of an accumulator (PTX ISA 9.7.15.5.1), whose row is
+  // the column and whose column is the query.
+  int64_t thread = column / 16 * 32 + column % 8 * 4 + query % 8 / 2;
+  int64_t lane = column / 8 % 2 * 2 + query % 2;
+  int64_t word = query / 8 * 512 + thread * 4 + lane;
+  // Panels of 32 columns, whose 16-byte chunks are swizzled by the row.
+  int64_t row = word / 32 % kPiece, chunk = word / 4 % 8 ^ row % 8;
+  return {row, word / 2048 * 32 + chunk * 4 + word % 4};
+}
+
+/// Where the sum of each element of dq lies.
+static std::vector<int64_t> placeSums(const Attention &attention,
+                                      const Shape &shape) {
+  std::vector<int64_t> places(size_t(getNumElements(shape)));
+  std::iota(places.begin(), places.end(), 0);
+  const AttentionProblem &problem = attention.problem;
+  if (problem.pieceOrder == PieceOrder::Rows) {
+    return places;
+  }
+  int64_t heads = shape[1], dim = shape[2];
+  auto placePiece = [&](int64_t firstRow, int64_t head, int64_t firstColumn) {
+    auto getIndex = [&](int64_t row, int64_t column) {
+      return ((firstRow + row) * heads + head) * dim + firstColumn + column;
+    };
+    for (int64_t at = 0; at < kPiece * kPiece; ++at) {
+      int64_t query = at / kPiece, column = at % kPiece;
+      auto [row, placeColumn] = getPlace(problem.pieceOrder, query, column);
+      places[size_t(getIndex(query, column))] = getIndex(row, placeColumn);
+    }
+  };
+  for (size_t b = 0; b < problem.qLengths.size(); ++b) {
+    // Of the last queries, fewer than a piece, rows lie as they are.
+    int64_t pieces = problem.qLengths[b] / kPiece, columns = dim / kPiece;
+    for (int64_t i = 0; i < pieces * heads * columns; ++i) {
+      placePiece(attention.qStarts[b] + i / columns / heads * kPiece,
+                 i / columns % heads, i % columns * kPiece);
+    }
+  }
+  return places;
+}
+
+//===----------------------------------------------------------------------===//
 // Inputs
 //===----------------------------------------------------------------------===//
 
@@ -234,8 +292,10 @@ void sim::fillBackwardInputs(const Attention &attention,
   if (attention.part == AttentionPart::BackwardPost) {
     double scale = 1 / std::sqrt(double(attention.dim));
     std::vector<double> dQ = computeGradients(attention, arrays).dQ.reference;
+    std::vector<int64_t> places =
+        placeSums(attention, arrays[Attention::kDQ].shape);
     for (size_t i = 0; i < dQ.size(); ++i) {
-      set(arrays[Attention::kDQSums], int64_t(i), float(dQ[i] / scale));
+      set(arrays[Attention::kDQSums], places[i], float(dQ[i] / scale));
     }
     // Others have added nothing.
     arrays[Attention::kDQSums].setAllWritten();
@@ -257,14 +317,16 @@ static bool report(const char *name, float error, float limit,
 }
 
 /// Compares an array, times a factor, with a gradient, of which it may have
-/// several parts.
+/// several parts. `places` says where elements lie in a part, if not in order.
 static bool checkGradient(const char *name, GlobalArray &array, float factor,
-                          const Gradient &gradient) {
+                          const Gradient &gradient,
+                          llvm::ArrayRef<int64_t> places = {}) {
   Errors errors;
   auto size = int64_t(gradient.reference.size());
   for (int64_t i = 0; i < size; ++i) {
     float sum = 0;
-    for (int64_t at = i; at < array.getNumElements(); at += size) {
+    for (int64_t at = places.empty() ? i : places[size_t(i)];
+         at < array.getNumElements(); at += size) {
       sum += decodeReal(array.kind, array.at(at));
     }
     errors.compare(factor * sum, float(gradient.reference[size_t(i)]),
@@ -348,9 +410,9 @@ bool sim::checkBackward(const Attention &attention,
   bool isPost = attention.part == AttentionPart::BackwardPost;
   auto scale = float(1 / std::sqrt(double(attention.dim)));
   bool isRight =
-      isPost
-          ? checkGradient("dq", run[Attention::kDQ], 1, gradients.dQ)
-          : checkGradient("dq", run[Attention::kDQSums], scale, gradients.dQ);
+      isPost ? checkGradient("dq", run[Attention::kDQ], 1, gradients.dQ)
+             : checkGradient("dq", run[Attention::kDQSums], scale, gradients.dQ,
+                             placeSums(attention, run[Attention::kDQ].shape));
   if (!isPost || isWhole) {
     isRight &= checkGradient("dk", run[Attention::kDK], 1, gradients.dK);
     isRight &= checkGradient("dv", run[Attention::kDV], 1, gradients.dV);

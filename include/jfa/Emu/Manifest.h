@@ -38,6 +38,10 @@ struct Manifest {
   std::string entry;
   LaunchShape shape;
   bool isCausal = false, isDeterministic = false, rotatesInputs = false;
+  /// Whether CTAs take over the work of others: the parameter DYNAMIC.
+  bool isDynamic = false;
+  /// Whether the backward's sums of dq lie as threads hold them.
+  bool hasFragments = false;
   /// The parameters HEAD_DIM and ROTARY, or 0.
   int64_t headDim = 0, rotary = 0;
   std::vector<ManifestArgument> arguments;

@@ -35,7 +35,16 @@ struct PipelineOptions {
 void buildSpecializePipeline(OpPassManager &manager,
                              const PipelineOptions &options);
 
-/// Lowers specialised kernels to the NVVM and LLVM dialects.
+/// Assigns layouts, places buffers and inserts fences in specialised kernels:
+/// the form that `tlx-verify-protocol` takes.
+void buildPreparePipeline(OpPassManager &manager,
+                          const PipelineOptions &options);
+
+/// Lowers prepared kernels to the NVVM and LLVM dialects.
+void buildConvertPipeline(OpPassManager &manager,
+                          const PipelineOptions &options);
+
+/// Prepares specialised kernels, verifies their protocol and lowers them.
 void buildTLXToNVVMPipeline(OpPassManager &manager,
                             const PipelineOptions &options);
 

@@ -44,6 +44,16 @@ inline bool isBackwardMain(AttentionPart part) {
 /// Tells it by the names of the arguments; nothing if it is no attention.
 std::optional<AttentionPart> getAttentionPart(const Program &program);
 
+/// How 64 rows and columns of a head lie among the backward's sums of dq, where
+/// all of these rows exist.
+enum class PieceOrder {
+  Rows,
+  /// As threads hold the transpose, for who sees tiles and not their bytes.
+  Transposed,
+  /// So for who sees bytes: fragments of 16, swizzled by the copy.
+  Fragments
+};
+
 /// The sequences and heads of a run.
 struct AttentionProblem {
   std::vector<int64_t> qLengths, kLengths;
@@ -59,13 +69,15 @@ struct AttentionProblem {
   bool rotatesInputs = false;
   /// Whether the backward's sums of dq have an order.
   bool deterministic = false;
+  PieceOrder pieceOrder = PieceOrder::Rows;
   uint64_t seed = 0;
   int64_t maxCtas = 1;
   /// Whether the inputs need values.
   bool values = true;
-  /// Whether the runtime's balancer deals the tiles to clusters; if not, one
-  /// takes them in order.
+  /// Whether the runtime deals the tiles to clusters; if not, so many take them
+  /// in order.
   bool balances = true;
+  int64_t clustersInOrder = 1;
 };
 
 /// A problem as a kernel's arguments.

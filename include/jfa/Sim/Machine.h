@@ -16,6 +16,7 @@
 #define JFA_SIM_MACHINE_H
 
 #include "jfa/Sim/Barrier.h"
+#include "jfa/Sim/Grid.h"
 #include "jfa/Sim/Memory.h"
 #include "jfa/Sim/Program.h"
 #include "jfa/Sim/TensorMemory.h"
@@ -28,7 +29,6 @@
 namespace mlir::jfa::sim {
 
 class Machine;
-class Schedule;
 class Trace;
 
 /// How many releases and stores of a task are remembered.
@@ -100,10 +100,27 @@ struct Condition {
 };
 
 /// A counter in global memory that CTAs wait for.
-struct Semaphore {
-  int64_t count = 0;
-  /// What those knew who have posted.
-  Knowledge released;
+class Semaphore {
+public:
+  explicit Semaphore(int64_t first) : first(first) {}
+
+  int64_t getCount() const { return first + int64_t(posts.size()); }
+  void post(Epoch epoch, const Knowledge &knowledge);
+  /// What a wait for `count` makes known: of the posts so far those without
+  /// which the count is not reached, in whatever order they come. Of a turn
+  /// that is passed on twice a wait for the one after it learns nothing.
+  Knowledge getKnown(int64_t count) const;
+
+private:
+  struct Post {
+    Epoch epoch;
+    Knowledge knowledge;
+    /// How many later ones may come before it: nothing orders them after it.
+    int64_t numUnordered;
+  };
+
+  int64_t first;
+  std::vector<Post> posts;
 };
 
 /// A release, remembered to explain what a later wait has made known.
@@ -145,6 +162,10 @@ struct Task {
   /// is the one going on, and whether it has yet to wait for it.
   uint64_t clusterPhase = 0;
   bool hasArrived = false, hasToWait = false;
+  /// Where it last did one or the other, or else begins.
+  Site clusterSite = kKernelSite;
+  /// The step in which it ended.
+  uint64_t end = 0;
 };
 
 /// As ProgramBuilder::getTask() says while there is no task.
@@ -182,8 +203,9 @@ public:
           Report &report);
   ~Machine();
 
-  /// Runs the cluster to its end, or to where nothing can go on.
-  void run(Schedule &schedule, Trace *trace = nullptr);
+  /// Runs the cluster to its end, or to where nothing can go on. Clusters of
+  /// `grid` can be cancelled.
+  void run(Schedule &schedule, Grid &grid, Trace *trace = nullptr);
   uint64_t getSteps() const { return steps; }
   /// The instructions of all its tasks so far.
   uint64_t getInstructions() const { return instructions; }
@@ -217,6 +239,12 @@ public:
   void reach(Task &task, int64_t barrier, Epoch epoch);
   /// Notes that `epoch` is done to the memory of the other CTA of a pair.
   void reachPeer(Task &task, Epoch epoch);
+  /// Checks that the task may ask for a cluster.
+  void checkRequest(Task &task);
+  /// Cancels a cluster of the grid; returns its first CTA.
+  std::optional<uint32_t> cancelCluster();
+  /// Notes that the task has learnt that a request has failed.
+  void noteFailure(Task &task);
   void arriveAtCluster(Task &task);
   void waitForCluster(Task &task);
   void waitForSemaphore(Task &task, int64_t array, int64_t index,
@@ -242,6 +270,8 @@ public:
   /// Accesses to shared memory; false, with a finding, if out of bounds.
   bool access(Task &task, const View &view, bool isWrite);
   bool access(AsyncOp &op, const View &view, bool isWrite);
+  /// Reads a response, whose buffer is written anew only behind a proxy fence.
+  bool accessResponse(Task &task, const View &view);
   SharedMemory &getShared(const Task &task) { return ctas[task.rank].shared; }
   SharedMemory &getShared(const AsyncOp &op) { return ctas[op.rank].shared; }
 
@@ -260,13 +290,15 @@ public:
 
   void fail(Fault fault, Site site, const std::string &text,
             std::vector<Note> notes = {});
+  /// Where the argument is declared that an array is.
+  Note getDeclaration(int64_t array) const;
 
 private:
   friend class Explain;
 
   void makeTasks();
   void startTasks(Task &prologue);
-  bool runSteps(Schedule &schedule);
+  bool runSteps();
   /// False, with a finding, if the kernel has taken too many instructions.
   bool checkLength(Site site);
   void step(Task &task);
@@ -321,6 +353,10 @@ private:
   std::vector<Value> initial;
   Trace *trace = nullptr;
   uint64_t steps = 0, instructions = 0;
+  Schedule *schedule = nullptr;
+  Grid *grid = nullptr;
+  /// Of each CTA: where it has read that a request for a cluster has failed.
+  std::vector<std::optional<Site>> failures;
 };
 
 } // namespace mlir::jfa::sim

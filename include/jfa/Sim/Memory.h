@@ -43,6 +43,8 @@ struct Access {
   bool isTensor = false;
   /// An addition whose order among others has to be the same in every schedule.
   bool isOrdered = false;
+  /// A generic read that needs a proxy fence before an asynchronous write.
+  bool isFencedRead = false;
 };
 
 /// What is wrong between an access and an earlier one.

@@ -30,6 +30,9 @@ struct Task;
 
 using Slot = uint32_t;
 
+/// The kernel itself.
+inline constexpr Site kKernelSite = 0;
+
 /// Runs of so many instructions are taken for endless, if nothing else is said.
 inline constexpr uint64_t kMaxInstructions = uint64_t(1) << 30;
 
@@ -92,6 +95,7 @@ struct Argument {
   ArgumentKind kind;
   ElementKind element;
   Slot slot;
+  Site site;
   /// Of tensor maps.
   Shape box;
   bool isOutput = false;
@@ -111,6 +115,8 @@ struct Program {
   std::vector<Buffer> buffers, tensorBuffers;
   /// Named barriers from this one on are the compiler's own.
   int64_t firstReservedBarrier = 16;
+  /// Where its tasks are.
+  Site tasksSite = kKernelSite;
   /// Tasks that arrive at named barriers, and where.
   std::vector<NamedSignaller> namedSignallers;
   /// Tasks that arrive at the cluster's barrier, and where.
@@ -118,8 +124,10 @@ struct Program {
   /// Whether CTAs wait for each other, and tasks that let others go on.
   bool hasSemaphores = false;
   std::vector<Signaller> semaphoreSignallers;
-  /// The names of the ops at the sites.
+  /// The names of the ops, or arguments, at the sites.
   std::vector<std::string> siteNames;
+  /// Whether it asks for clusters that have not been launched.
+  bool asksForClusters = false;
 };
 
 } // namespace mlir::jfa::sim

@@ -21,7 +21,7 @@
 
 namespace mlir::jfa::sim {
 
-/// An op of the program.
+/// An op of the program, or an argument.
 using Site = uint32_t;
 
 enum class Fault {
@@ -46,7 +46,9 @@ enum class Fault {
   Convergence,
   RegisterInFlight,
   Illegal,
-  Leak
+  Leak,
+  // Of clusters that are cancelled.
+  LaunchControl
 };
 
 /// The name of a kind of fault in messages and tests: `data race`.

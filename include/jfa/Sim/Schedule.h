@@ -37,6 +37,10 @@ public:
   virtual bool next() { return false; }
   /// What was run, for messages.
   virtual std::string describe() const = 0;
+  /// Picks the answer to a request for one of `count` clusters that have not
+  /// been launched (PTX ISA 9.7.13.17), of which there is at least one: 0 if it
+  /// fails, otherwise which of them, counted from 1.
+  virtual size_t chooseAnswer(size_t count) = 0;
 };
 
 /// `eager`, `late`, `random:SEED`, `pct:DEPTH` or `pct:DEPTH:SEED`, `all` or
@@ -44,6 +48,10 @@ public:
 /// the length of a run.
 std::unique_ptr<Schedule> makeSchedule(const std::string &text, uint64_t steps,
                                        std::string &error);
+
+/// The order of `schedule`, under every sequence of answers to requests for
+/// clusters.
+std::unique_ptr<Schedule> tryAllAnswers(std::unique_ptr<Schedule> schedule);
 
 } // namespace mlir::jfa::sim
 

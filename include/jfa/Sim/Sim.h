@@ -17,10 +17,11 @@
 
 namespace mlir::jfa::sim {
 
-/// A kernel made ready to run, with the ops that its sites stand for.
+/// A kernel made ready to run, with the places that its sites stand for.
 struct Simulation {
+  tlx::KernelOp kernel;
   Program program;
-  std::vector<Operation *> sites;
+  std::vector<Location> sites;
   bool values;
   /// Which ops' effects depend on which inputs. Without values only.
   std::vector<Dependence> dependences;
@@ -56,8 +57,8 @@ struct Length {
   uint64_t steps = 0, instructions = 0;
 };
 
-/// Runs every cluster of the grid, one after the other: none may wait for
-/// another. `progress` gets the last CTA that is done.
+/// Runs every cluster of the grid that no other one cancels, one after the
+/// other: none may wait for another. `progress` gets the last CTA that is done.
 Length run(const Simulation &simulation, Launch &launch, Schedule &schedule,
            Report &report, Trace *trace = nullptr,
            function_ref<void(uint32_t cta)> progress = nullptr);

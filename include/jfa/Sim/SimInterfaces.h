@@ -28,7 +28,7 @@ namespace mlir::jfa::sim {
 /// Turns a kernel into a program, op by op.
 class ProgramBuilder {
 public:
-  ProgramBuilder(Program &program, std::vector<Operation *> &sites, bool values,
+  ProgramBuilder(Program &program, std::vector<Location> &sites, bool values,
                  InputDependence inputs)
       : program(program), sites(sites), values(values),
         inputs(std::move(inputs)) {}
@@ -43,6 +43,7 @@ public:
   /// A slot for the use of instructions alone.
   Slot makeSlot() { return program.numSlots++; }
   Site getSite(Operation *op);
+  Site getSite(BlockArgument argument, StringRef name);
 
   using Run = std::function<void(Machine &, Task &)>;
   /// Appends an instruction that only its own task can notice.
@@ -86,7 +87,7 @@ private:
   void append(Operation *op, Run run, bool isVisible);
 
   Program &program;
-  std::vector<Operation *> &sites;
+  std::vector<Location> &sites;
   bool values;
   InputDependence inputs;
   std::vector<Dependence> dependences;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "InlinePTX.h"
 #include "LoweringPattern.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -86,6 +87,36 @@ private:
   }
 };
 
+struct ClcTryCancelLowering : public TaskLoweringPattern<ClcTryCancelOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
+
+  Replacement lower(ClcTryCancelOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    Value barrier = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
+    b.elected(task, [&] {
+      b.create<NVVM::ClusterLaunchControlTryCancelOp>(
+          op.getMulticast(), b.sharedPointer(adaptor.getResponse()),
+          b.sharedPointer(barrier));
+    });
+    return SmallVector<Value>();
+  }
+};
+
+struct ClcQueryLowering : public LoweringPattern<ClcQueryOp> {
+  using LoweringPattern::LoweringPattern;
+
+  Replacement lower(ClcQueryOp, Adaptor adaptor,
+                    LoweringBuilder &b) const override {
+    using Query = NVVM::ClusterLaunchControlQueryType;
+    Value response = b.create<LLVM::LoadOp>(
+        b.builder.getIntegerType(128), b.sharedPointer(adaptor.getResponse()),
+        /*alignment=*/16, /*isVolatile=*/true);
+    Value isCanceled = b.create<NVVM::ClusterLaunchControlQueryCancelOp>(
+        b.builder.getI1Type(), Query::IS_CANCELED, response);
+    return SmallVector<Value>{isCanceled, buildFirstCta(b, response)};
+  }
+};
+
 struct AsyncRemoteCopyLowering : public TaskLoweringPattern<AsyncRemoteCopyOp> {
   using TaskLoweringPattern::TaskLoweringPattern;
 
@@ -119,6 +150,7 @@ struct AsyncRemoteCopyLowering : public TaskLoweringPattern<AsyncRemoteCopyOp> {
 void tlx::populateClusterToNVVMPatterns(const TLXTypeConverter &converter,
                                         RewritePatternSet &patterns) {
   patterns.add<ClusterRankLowering, ClusterArriveLowering, ClusterWaitLowering,
-               RemoteBarrierArriveLowering, AsyncRemoteCopyLowering>(
+               RemoteBarrierArriveLowering, ClcTryCancelLowering,
+               ClcQueryLowering, AsyncRemoteCopyLowering>(
       converter, patterns.getContext());
 }

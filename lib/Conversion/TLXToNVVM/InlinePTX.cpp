@@ -74,6 +74,39 @@ static std::string tiedConstraints(size_t count) {
   return text;
 }
 
+Value tlx::buildFirstCta(LoweringBuilder &b, Value response) {
+  Type i64 = b.builder.getI64Type();
+  Value shift = b.create<LLVM::ConstantOp>(
+      response.getType(), b.builder.getIntegerAttr(response.getType(), 64));
+  Value low = b.create<LLVM::TruncOp>(i64, response);
+  Value high = b.create<LLVM::TruncOp>(
+      i64, b.create<LLVM::LShrOp>(response, shift).getResult());
+  return buildAsm(
+             b,
+             "{ .reg .b128 response; .reg .pred canceled; "
+             "mov.b128 response, {$1, $2}; "
+             "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 "
+             "canceled, response; mov.b32 $0, 0; "
+             "@canceled clusterlaunchcontrol.query_cancel.get_first_ctaid::x"
+             ".b32.b128 $0, response; }",
+             "=&r,l,l", {low, high}, b.builder.getI32Type(),
+             /*sideEffects=*/false)
+      .front();
+}
+
+void tlx::buildScaledDotStep(LoweringBuilder &b, const ScaledDotStep &step) {
+  Value accumulate =
+      b.create<LLVM::ZExtOp>(b.builder.getI32Type(), step.accumulate);
+  buildAsm(b,
+           "{ .reg .pred adds; setp.ne.b32 adds, $6, 0; "
+           "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X "
+           "[$0], $1, $2, $3, [$4], [$5], adds; }",
+           "r,l,l,r,r,r,r",
+           {step.sums, step.a, step.b, step.instruction, step.aScale,
+            step.bScale, accumulate},
+           TypeRange());
+}
+
 Value tlx::buildCachePolicy(LoweringBuilder &b, std::optional<CacheHint> hint) {
   if (!hint) {
     return Value();

@@ -33,6 +33,21 @@ void buildSemaphoreWait(LoweringBuilder &builder, Value address, Value count);
 /// a fence and a relaxed `atom` of an atomic addition.
 void buildSemaphorePost(LoweringBuilder &builder, Value address);
 
+/// The first CTA of the cluster that a request has cancelled, by its 128-bit
+/// response, or 0 if it has failed. Of a failed one nobody may ask for the CTA
+/// (PTX ISA 9.7.13.18), as LLVM does ahead of a branch around the NVVM op.
+Value buildFirstCta(LoweringBuilder &builder, Value response);
+
+/// What one `tcgen05.mma.kind::mxf8f6f4` takes: addresses in tensor memory,
+/// descriptors, and whether it adds to the sums, an i1.
+struct ScaledDotStep {
+  Value sums, a, b, instruction, aScale, bScale, accumulate;
+};
+
+/// One product of blocks with a scale each (PTX ISA 9.7.16.10.9). LLVM leaves
+/// out the size of the blocks, which needs a newer version of PTX.
+void buildScaledDotStep(LoweringBuilder &builder, const ScaledDotStep &step);
+
 /// The policy of `hint` for all that an access touches, or null without one:
 /// `createpolicy.fractional` (PTX ISA 9.7.9.18).
 Value buildCachePolicy(LoweringBuilder &builder, std::optional<CacheHint> hint);

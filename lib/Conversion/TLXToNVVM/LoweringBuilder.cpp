@@ -13,6 +13,9 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::jfa;
@@ -177,11 +180,34 @@ Value LoweringBuilder::sharedPointer(Value address) {
   return create<LLVM::IntToPtrOp>(pointer, address);
 }
 
+/// `index` as a sum of a value and a constant, where that sum cannot overflow:
+/// a multiple of a power of two, and less than that power.
+static std::pair<Value, int32_t> splitConstant(Value index) {
+  APInt factor, constant;
+  auto product = m_Op<arith::MulIOp>(matchers::m_Any(), m_ConstantInt(&factor));
+  if (!matchPattern(index,
+                    m_Op<arith::AddIOp>(product, m_ConstantInt(&constant))) ||
+      !factor.isPowerOf2() || constant.uge(factor)) {
+    return {index, 0};
+  }
+  return {index.getDefiningOp<arith::AddIOp>().getLhs(),
+          static_cast<int32_t>(constant.getZExtValue())};
+}
+
 Value LoweringBuilder::globalPointer(Value array, Value index, Type element) {
+  int32_t constant = 0;
   if (index.getType().isInteger(32)) {
+    // The fields of a record share one address and differ in the offsets of
+    // their instructions.
+    std::tie(index, constant) = splitConstant(index);
     index = create<arith::ExtUIOp>(builder.getI64Type(), index);
   }
-  return create<LLVM::GEPOp>(array.getType(), element, array, index);
+  Value pointer = create<LLVM::GEPOp>(array.getType(), element, array, index);
+  if (constant == 0) {
+    return pointer;
+  }
+  return create<LLVM::GEPOp>(array.getType(), element, pointer,
+                             ArrayRef<LLVM::GEPArg>{constant});
 }
 
 //===----------------------------------------------------------------------===//

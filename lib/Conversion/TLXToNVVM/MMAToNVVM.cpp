@@ -71,16 +71,16 @@ void tlx::prepareDots(KernelOp kernel) {
 // Descriptors
 //===----------------------------------------------------------------------===//
 
-FailureOr<SharedOperand> tlx::getSharedOperand(AsyncDotOp op, MemDescType type,
+FailureOr<SharedOperand> tlx::getSharedOperand(Operation *op, MemDescType type,
                                                bool kIsLast) {
   FailureOr<SharedLayout> layout =
-      getSharedLayout(type, [&] { return op.emitOpError(); });
+      getSharedLayout(type, [&] { return op->emitOpError(); });
   if (failed(layout)) {
     return failure();
   }
   if (layout->swizzleBytes == 0) {
-    return op.emitOpError("expected an operand whose rows are 32, 64 or a "
-                          "multiple of 128 bytes, but got ")
+    return op->emitOpError("expected an operand whose rows are 32, 64 or a "
+                           "multiple of 128 bytes, but got ")
            << type;
   }
   return SharedOperand{*layout, kIsLast != type.getTransposed()};

@@ -7,6 +7,7 @@
 
 #include "LoweringPattern.h"
 
+#include "jfa/Dialect/TLX/IR/Fragments.h"
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
 #include "jfa/Dialect/TLX/IR/SharedLayout.h"
 
@@ -283,6 +284,53 @@ static void storeMatrices(LoweringBuilder &b, MemDescType buffer,
 }
 
 //===----------------------------------------------------------------------===//
+// Fragments
+//===----------------------------------------------------------------------===//
+
+/// Calls `move` with the pointers to a thread's quads of registers, one after
+/// the other: quads of all threads lie side by side.
+static void moveFragments(LoweringBuilder &b, Value base, RankedTensorType tile,
+                          const TaskThreads &task,
+                          function_ref<void(Value pointer)> move) {
+  Value begin =
+      b.add(base, b.mulConstant(b.threadInTask(task), kFragmentBytes));
+  int64_t quads = getLayout(tile).getNumRegisters() / 4;
+  for (int64_t i = 0; i < quads; ++i) {
+    int64_t distance = i * kFragmentBytes * task.threadsPerReplica;
+    move(b.sharedPointer(b.addConstant(begin, distance)));
+  }
+}
+
+static SmallVector<Value> loadFragments(LoweringBuilder &b, Value base,
+                                        RankedTensorType tile,
+                                        const TaskThreads &task) {
+  auto quad = VectorType::get(4, tile.getElementType());
+  SmallVector<Value> scalars;
+  moveFragments(b, base, tile, task, [&](Value pointer) {
+    Value loaded = b.create<LLVM::LoadOp>(quad, pointer, kFragmentBytes);
+    for (int64_t lane = 0; lane < 4; ++lane) {
+      scalars.push_back(b.create<LLVM::ExtractElementOp>(loaded, b.i32(lane)));
+    }
+  });
+  return packTile(b, tile, scalars);
+}
+
+static void storeFragments(LoweringBuilder &b, Value base,
+                           RankedTensorType tile, const TaskThreads &task,
+                           ValueRange registers) {
+  auto quad = VectorType::get(4, tile.getElementType());
+  SmallVector<Value> scalars = unpackTile(b, tile, registers);
+  const Value *next = scalars.begin();
+  moveFragments(b, base, tile, task, [&](Value pointer) {
+    Value vector = b.create<LLVM::UndefOp>(quad);
+    for (int64_t lane = 0; lane < 4; ++lane) {
+      vector = b.create<LLVM::InsertElementOp>(vector, *next++, b.i32(lane));
+    }
+    b.create<LLVM::StoreOp>(vector, pointer, kFragmentBytes);
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // Buffers and views
 //===----------------------------------------------------------------------===//
 
@@ -362,6 +410,9 @@ struct LocalLoadLowering
       return failure();
     }
     Value base = adaptor.getSource().front();
+    if (isByFragments(op)) {
+      return loadFragments(b, base, tile, task);
+    }
     if (isOfMatrices(tile, *layout, task)) {
       return loadMatrices(b, buffer, *layout, base, tile, task);
     }
@@ -403,7 +454,9 @@ struct LocalStoreLowering
       return failure();
     }
     Value base = adaptor.getDestination().front();
-    if (isOfMatrices(tile, *layout, task)) {
+    if (isByFragments(op)) {
+      storeFragments(b, base, tile, task, adaptor.getTile());
+    } else if (isOfMatrices(tile, *layout, task)) {
       storeMatrices(b, buffer, *layout, base, tile, task, adaptor.getTile());
     } else {
       storeElements(b, buffer, *layout, base, tile, task, adaptor.getTile());

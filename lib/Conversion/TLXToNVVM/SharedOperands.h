@@ -19,7 +19,7 @@ namespace mlir::jfa::tlx {
 
 /// How a factor of type `type` lies. K is the last dimension of A and the first
 /// of B.
-FailureOr<SharedOperand> getSharedOperand(AsyncDotOp op, MemDescType type,
+FailureOr<SharedOperand> getSharedOperand(Operation *op, MemDescType type,
                                           bool kIsLast);
 
 /// The descriptor of a factor at `address`, with what is not its address.

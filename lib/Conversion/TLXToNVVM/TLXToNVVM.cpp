@@ -35,6 +35,7 @@ static LogicalResult lowerOps(KernelOp kernel, bool packedF32) {
   populateTMAToNVVMPatterns(converter, patterns);
   populateMMAToNVVMPatterns(converter, patterns);
   populateTensorMemoryToNVVMPatterns(converter, patterns);
+  populateScaledMMAToNVVMPatterns(converter, patterns);
   populateTileToNVVMPatterns(converter, patterns);
   populateClusterToNVVMPatterns(converter, patterns);
   populateGridToNVVMPatterns(converter, patterns);

@@ -43,6 +43,28 @@ struct Tcgen05Instruction {
   }
 };
 
+/// A product of `kind::mxf8f6f4` with scales of type ue8m0 and f32 sums, both
+/// factors in rows along K.
+struct Tcgen05ScaledInstruction {
+  /// Elements are of type e5m2; otherwise e4m3.
+  bool aIsE5M2, bIsE5M2;
+  /// Extents of the sums: 128, and a multiple of 8.
+  int64_t m, n;
+
+  /// The instruction descriptor, for the scales in byte `scale` of their cells.
+  uint32_t encode(int64_t scale) const {
+    constexpr uint32_t kUE8M0 = 1u << 23;
+    return kUE8M0 | uint32_t(scale) << 4 | uint32_t(aIsE5M2) << 7 |
+           uint32_t(bIsE5M2) << 10 | uint32_t(n >> 3) << 17 |
+           uint32_t(m >> 7) << 27 | uint32_t(scale) << 29;
+  }
+};
+
+/// The fields of the descriptor of rows of 16 bytes, one after the other
+/// without a swizzle, other than the address: eight rows are 128 bytes.
+constexpr int64_t kTcgen05PlainRows =
+    int64_t(1) << 46 | int64_t(128 >> 4) << 32 | int64_t(16 >> 4) << 16;
+
 /// The lane of tensor memory in an address; the column is in the low bits (PTX
 /// ISA 9.7.16.1.1).
 constexpr int64_t kTensorLaneShift = 16;

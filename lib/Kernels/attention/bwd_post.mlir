@@ -1,27 +1,29 @@
 // The end of the attention backward, for Hopper and Blackwell: dQ from its sum in fp32.
 //
-// dq = scale * dq_acc, rounded to 16 bits, for tiles of 128 query rows of one head,
+// dq = scale * dq_acc, rounded to 16 bits, for tiles of 64 query rows of one head,
 // in two or one pieces of 64 columns. Rows of no sequence are left alone. With COPIES,
 // dq_acc has dq_copies sums for each row of one sequence, a whole sequence after the
-// other, which are added up in this order.
+// other, which are added up in this order. With FRAGMENTS, a piece whose rows all exist
+// lies there transposed, as threads of sm90/bwd.mlir hold it.
 //
 //   role      warps  does
 //   @load     1      starts the copies of dq_acc
-//   @round    8      scales and rounds each piece, and starts its copy to dq
+//   @round    4      scales and rounds each piece, and starts its copy to dq
 //
 //   barrier   count        arrives                waits    phase completes when
 //   full      1 per stage  @load (bytes of sums)  @round   a piece is there
 //   empty     1 per stage  @round                 @load    it has been read
 
-!acc_tensor = !tlx.tensormap<[128, 1, 64], f32, ragged>
-!dq_tensor = !tlx.tensormap<[128, 1, 64], ELEMENT, ragged>
-!acc_buffers = !tlx.memdesc<[STAGES, 128, 64], f32>
-!acc_buffer = !tlx.memdesc<[128, 64], f32>
-!dq_buffers = !tlx.memdesc<[2, 128, 64], ELEMENT>
-!dq_buffer = !tlx.memdesc<[128, 64], ELEMENT>
+!acc_tensor = !tlx.tensormap<[64, 1, 64], f32, ragged>
+!dq_tensor = !tlx.tensormap<[64, 1, 64], ELEMENT, ragged>
+!acc_buffers = !tlx.memdesc<[STAGES, 64, 64], f32>
+!acc_buffer = !tlx.memdesc<[64, 64], f32>
+!dq_buffers = !tlx.memdesc<[2, 64, 64], ELEMENT>
+!dq_buffer = !tlx.memdesc<[64, 64], ELEMENT>
+!dqt_buffer = !tlx.memdesc<[64, 64], ELEMENT, transposed>
 !ring = !tlx.mbarrier<[STAGES]>
-!sums = tensor<128x64xf32, #tlx.dims<[128, 64], ELEMENT>>
-!rounded = tensor<128x64xbf16, #tlx.dims<[128, 64], ELEMENT>>
+!sums = tensor<64x64xf32, #tlx.dims<[64, 64], ELEMENT>>
+!rounded = tensor<64x64xbf16, #tlx.dims<[64, 64], ELEMENT>>
 
 // A work item: the sequence, first query row and head of a tile, and where the
 // sequence lies.
@@ -60,6 +62,8 @@ tlx.kernel @attention_bwd_post(
   %jagged = tlx.param JAGGED = true : i1
   // Whether there are several sums for each row.
   %has_copies = tlx.param COPIES = false : i1
+  // Whether whole pieces lie as threads hold them.
+  %fragments = tlx.param FRAGMENTS = false : i1
   // Copies are of shared queries, which are not jagged.
   tlx.constraint JAGGED + COPIES le 1
 
@@ -114,7 +118,7 @@ tlx.kernel @attention_bwd_post(
       }
     }
 
-    tlx.async_task @round warps(8) {
+    tlx.async_task @round warps(4) {
       %factor = tlx.splat %scale : f32 -> !sums
       // What leaves every number as it is when that is added to it.
       %no_sum = arith.constant -0.0 : f32
@@ -123,6 +127,9 @@ tlx.kernel @attention_bwd_post(
           iter_args(%count = %c0, %pieces = %c0) -> (i32, i32) : i32 {
         %at:4 = func.call @decode(%item, %items, %q_offsets, %q_length, %jagged)
             : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, i32, i1) -> (i32, i32, i32, i32)
+        %end_row = arith.addi %at#1, %c64 : i32
+        %is_whole = arith.cmpi sle, %end_row, %at#3 : i32
+        %by_fragments = arith.andi %fragments, %is_whole : i1
         %next:2 = scf.for %column = %c0 to %head_dim step %c64
             iter_args(%n = %count, %piece = %pieces) -> (i32, i32) : i32 {
           %of_column:2 = scf.for %copy = %c0 to %copies step %c1
@@ -130,7 +137,13 @@ tlx.kernel @attention_bwd_post(
             %slot, %phase = tlx.ring %n_copy stages(STAGES) : i32
             %buffer = tlx.local_view %sums[%slot] : !acc_buffers -> !acc_buffer
             tlx.barrier_wait %full[%slot], %phase : !ring
-            %sum = tlx.local_load %buffer : !acc_buffer -> !sums
+            %sum = scf.if %by_fragments -> (!sums) {
+              %transposed = tlx.local_load %buffer {tlx.fragments} : !acc_buffer -> !sums
+              scf.yield %transposed : !sums
+            } else {
+              %rows = tlx.local_load %buffer : !acc_buffer -> !sums
+              scf.yield %rows : !sums
+            }
             tlx.barrier_arrive %empty[%slot] : !ring
             %sum_after = arith.addf %sum_before, %sum : !sums
             %n1 = arith.addi %n_copy, %c1 : i32
@@ -138,11 +151,16 @@ tlx.kernel @attention_bwd_post(
           }
           %out_slot, %out_phase = tlx.ring %piece stages(2) : i32
           %out = tlx.local_view %results[%out_slot] : !dq_buffers -> !dq_buffer
+          %out_t = tlx.local_trans %out : !dq_buffer -> !dqt_buffer
           %scaled = arith.mulf %of_column#1, %factor : !sums
           %rounded = arith.truncf %scaled : !sums to !rounded
           // The copy before the last has to have left the buffer.
           tlx.async_descriptor_store_wait pending(1)
-          tlx.local_store %rounded, %out : !rounded, !dq_buffer
+          scf.if %by_fragments {
+            tlx.local_store %rounded, %out_t : !rounded, !dqt_buffer
+          } else {
+            tlx.local_store %rounded, %out : !rounded, !dq_buffer
+          }
           tlx.async_descriptor_store %dq[%at#1, %at#0, %column]
               segment(%at#2, %at#3), %out : !dq_tensor, !dq_buffer
           %piece1 = arith.addi %piece, %c1 : i32

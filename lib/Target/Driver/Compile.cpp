@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every specialization is lowered and translated one after the other; then
-// ptxas, which takes most of the time, assembles several at once. Diagnostics
-// are emitted in the order of the specializations whatever ends first.
+// Every specialization is lowered and translated one after the other, and its
+// protocol verified beside LLVM's code generator; then ptxas, which takes most
+// of the time, assembles several at once. Diagnostics are emitted in the order
+// of the specializations whatever ends first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +28,8 @@ namespace {
 struct Unit {
   const Specialization *specialization;
   OwningOpRef<ModuleOp> module;
+  /// The kernels as they are to be verified; null if there is nothing to do.
+  OwningOpRef<ModuleOp> unverified;
 };
 } // namespace
 
@@ -49,6 +52,22 @@ static void printModule(ModuleOp module, std::string &text) {
   llvm::raw_string_ostream os(text);
   module.print(os);
   os << "\n";
+}
+
+/// Generates the PTX of `llvmModule`, which is that of `unit`, and verifies the
+/// protocol meanwhile.
+static FailureOr<std::string> generateVerified(Unit &unit,
+                                               llvm::Module &llvmModule,
+                                               llvm::TargetMachine &machine,
+                                               const CompileOptions &options) {
+  ProtocolVerification verification(std::move(unit.unverified), options);
+  TimingScope timing = nestTiming(options, "PTX");
+  GeneratedPTX generated = generatePTX(llvmModule, machine, options.ptx);
+  timing.stop();
+  if (failed(verification.finish(*unit.module))) {
+    return failure();
+  }
+  return takePTX(*unit.module, std::move(generated));
 }
 
 /// Brings `unit` to the stage LLVM or PTX and appends its text to `text`.
@@ -74,11 +93,10 @@ static LogicalResult translate(Unit &unit, const CompileOptions &options,
   if (options.stage == EmitStage::LLVM) {
     llvm::raw_string_ostream os(text);
     llvmModule->print(os, nullptr);
-    return success();
+    return ProtocolVerification(std::move(unit.unverified), options)
+        .finish(*unit.module);
   }
-  TimingScope generation = nestTiming(options, "PTX");
-  FailureOr<std::string> assembly =
-      emitPTX(*unit.module, *llvmModule, *machine, ptx);
+  auto assembly = generateVerified(unit, *llvmModule, *machine, options);
   if (failed(assembly)) {
     return failure();
   }
@@ -166,8 +184,9 @@ LogicalResult mlir::jfa::compile(ModuleOp source, const CompileOptions &options,
   std::vector<Unit> units;
   std::vector<PtxasJob> jobs;
   for (const Specialization &specialization : options.specializations) {
-    Unit unit{&specialization, cast<ModuleOp>(source->clone())};
-    if (failed(runStages(*unit.module, specialization, options))) {
+    Unit unit{&specialization, cast<ModuleOp>(source->clone()), nullptr};
+    if (failed(runStages(*unit.module, specialization, options,
+                         unit.unverified))) {
       return failedFor(source, unit, options);
     }
     if (options.stage <= EmitStage::NVVM) {

@@ -93,35 +93,130 @@ static LogicalResult checkLowered(ModuleOp module,
   return success();
 }
 
-LogicalResult mlir::jfa::runStages(ModuleOp module,
-                                   const Specialization &specialization,
-                                   const CompileOptions &options) {
-  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+static std::unique_ptr<PassManager>
+createPassManager(MLIRContext *context, const CompileOptions &options,
+                  TimingScope *timing) {
+  auto manager =
+      std::make_unique<PassManager>(context, ModuleOp::getOperationName());
   if (options.configurePassManager &&
-      failed(options.configurePassManager(pm))) {
+      failed(options.configurePassManager(*manager))) {
+    return nullptr;
+  }
+  if (timing) {
+    manager->enableTiming(*timing);
+  }
+  return manager;
+}
+
+/// Runs the passes that `build` adds to a manager.
+static LogicalResult
+runPasses(ModuleOp module, const CompileOptions &options,
+          llvm::function_ref<void(OpPassManager &)> build) {
+  auto manager =
+      createPassManager(module.getContext(), options, options.timing);
+  if (!manager) {
     return failure();
   }
-  if (options.timing) {
-    pm.enableTiming(*options.timing);
+  build(*manager);
+  return manager->run(module);
+}
+
+/// Runs the pipelines of jfa/Pipelines up to `options.stage`.
+static LogicalResult runPipelines(ModuleOp module,
+                                  const PipelineOptions &pipeline,
+                                  const CompileOptions &options,
+                                  OwningOpRef<ModuleOp> &unverified) {
+  if (options.stage <= EmitStage::NVVM) {
+    return runPasses(module, options, [&](OpPassManager &manager) {
+      buildSpecializePipeline(manager, pipeline);
+      if (options.stage != EmitStage::TLX) {
+        buildTLXToNVVMPipeline(manager, pipeline);
+      }
+    });
   }
+  if (failed(runPasses(module, options, [&](OpPassManager &manager) {
+        buildSpecializePipeline(manager, pipeline);
+        buildPreparePipeline(manager, pipeline);
+      }))) {
+    return failure();
+  }
+  unverified = cast<ModuleOp>(module->clone());
+  return runPasses(module, options, [&](OpPassManager &manager) {
+    buildConvertPipeline(manager, pipeline);
+    // NVVM operations that stand for PTX text have no translation of their own.
+    manager.addPass(createConvertNVVMToLLVMPass());
+  });
+}
+
+LogicalResult mlir::jfa::runStages(ModuleOp module,
+                                   const Specialization &specialization,
+                                   const CompileOptions &options,
+                                   OwningOpRef<ModuleOp> &unverified) {
+  LogicalResult status = success();
   if (hasTLX(module)) {
     PipelineOptions pipeline;
     pipeline.arch = specialization.arch;
     pipeline.verifyProtocol = options.verifyProtocol;
     pipeline.bindings.assign(specialization.bindings.begin(),
                              specialization.bindings.end());
-    buildSpecializePipeline(pm, pipeline);
-    if (options.stage != EmitStage::TLX) {
-      buildTLXToNVVMPipeline(pm, pipeline);
+    status = runPipelines(module, pipeline, options, unverified);
+  } else {
+    status = checkLowered(module, specialization);
+    if (succeeded(status)) {
+      status = runPasses(module, options, [&](OpPassManager &manager) {
+        if (options.stage > EmitStage::NVVM) {
+          manager.addPass(createConvertNVVMToLLVMPass());
+        }
+      });
     }
-  } else if (failed(checkLowered(module, specialization))) {
+  }
+  return success(succeeded(status) && succeeded(verify(module)));
+}
+
+//===----------------------------------------------------------------------===//
+// Verification of protocols
+//===----------------------------------------------------------------------===//
+
+/// Runs `tlx-verify-protocol`.
+static LogicalResult verifyProtocol(ModuleOp kernels,
+                                    const CompileOptions &options) {
+  TimingScope timing =
+      options.timing ? options.timing->nest("Protocol") : TimingScope();
+  auto manager = createPassManager(kernels.getContext(), options,
+                                   options.timing ? &timing : nullptr);
+  if (!manager) {
     return failure();
   }
-  if (options.stage > EmitStage::NVVM) {
-    // NVVM operations that stand for PTX text have no translation of their own.
-    pm.addPass(createConvertNVVMToLLVMPass());
+  sim::VerifyProtocolPassOptions verify;
+  verify.mode = options.verifyProtocol;
+  manager->addNestedPass<tlx::KernelOp>(sim::createVerifyProtocolPass(verify));
+  return manager->run(kernels);
+}
+
+ProtocolVerification::ProtocolVerification(OwningOpRef<ModuleOp> unverified,
+                                           const CompileOptions &options)
+    : kernels(std::move(unverified)) {
+  if (kernels) {
+    result = std::async(std::launch::async, [this, &options] {
+      return verifyProtocol(*kernels, options);
+    });
   }
-  return success(succeeded(pm.run(module)) && succeeded(verify(module)));
+}
+
+ProtocolVerification::~ProtocolVerification() = default;
+
+LogicalResult ProtocolVerification::finish(ModuleOp module) {
+  if (!kernels) {
+    return success();
+  }
+  LogicalResult status = result.get();
+  for (tlx::KernelOp kernel : kernels->getOps<tlx::KernelOp>()) {
+    if (Attribute protocol = kernel->getAttr("tlx.protocol")) {
+      module.lookupSymbol(kernel.getName())->setAttr("tlx.protocol", protocol);
+    }
+  }
+  kernels = nullptr;
+  return status;
 }
 
 void mlir::jfa::listParameters(ModuleOp source, raw_ostream &os) {

@@ -68,24 +68,15 @@ mlir::jfa::createNVPTXTargetMachine(Location loc, const PTXOptions &options) {
 
 namespace {
 /// Collects what LLVM reports while it generates code.
-struct Reports {
-  struct Entry {
-    std::string function;
-    std::string message;
-  };
-  SmallVector<Entry> errors;
-  std::string fatal;
-};
-
 class Collector : public llvm::DiagnosticHandler {
 public:
-  explicit Collector(Reports &reports) : reports(reports) {}
+  explicit Collector(GeneratedPTX &generated) : generated(generated) {}
 
   bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
     if (info.getSeverity() != llvm::DS_Error) {
       return true;
     }
-    Reports::Entry entry;
+    GeneratedPTX::Report entry;
     llvm::raw_string_ostream os(entry.message);
     llvm::DiagnosticPrinterRawOStream printer(os);
     info.print(printer);
@@ -93,24 +84,25 @@ public:
             llvm::dyn_cast<llvm::DiagnosticInfoUnsupported>(&info)) {
       entry.function = unsupported->getFunction().getName().str();
     }
-    reports.errors.push_back(std::move(entry));
+    generated.errors.push_back(std::move(entry));
     return true;
   }
 
 private:
-  Reports &reports;
+  GeneratedPTX &generated;
 };
 
-/// Leaves out passes of the code generator that take a tenth of its time and
-/// change nothing of a kernel but the numbers of its registers: MLIR and
-/// `optimize` have found equal expressions, machine CSE finds what arises
-/// later.
+/// Leaves out passes of the code generator that take a quarter of its time and
+/// change nothing of a kernel's loops: MLIR and `optimize` have found equal
+/// expressions, machine CSE finds what arises later, and the lowering writes
+/// addresses as a base and constant offsets itself.
 class PassGate : public llvm::OptPassGate {
 public:
   bool isEnabled() const override { return true; }
 
   bool shouldRunPass(StringRef pass, StringRef) const override {
-    return pass != "early-cse" && pass != "nary-reassociate";
+    return !llvm::is_contained({"early-cse", "nary-reassociate", "gvn", "slsr"},
+                               pass);
   }
 };
 
@@ -130,18 +122,19 @@ private:
 };
 } // namespace
 
-static void handleFatalError(void *reports, const char *reason, bool) {
-  static_cast<Reports *>(reports)->fatal = reason;
+static void handleFatalError(void *generated, const char *reason, bool) {
+  static_cast<GeneratedPTX *>(generated)->fatal = reason;
   // Inside CrashRecoveryContext this returns to RunSafely().
   llvm::sys::Process::Exit(1);
 }
 
 /// Runs `fn`; returns false if LLVM could not come to its end.
-static bool runRecoverably(Reports &reports, llvm::function_ref<void()> fn) {
+static bool runRecoverably(GeneratedPTX &generated,
+                           llvm::function_ref<void()> fn) {
   llvm::CrashRecoveryContext::Enable();
   bool finished;
   {
-    llvm::ScopedFatalErrorHandler handler(handleFatalError, &reports);
+    llvm::ScopedFatalErrorHandler handler(handleFatalError, &generated);
     llvm::CrashRecoveryContext recovery;
     finished = recovery.RunSafely(fn);
   }
@@ -149,8 +142,8 @@ static bool runRecoverably(Reports &reports, llvm::function_ref<void()> fn) {
   return finished;
 }
 
-static LogicalResult emitReports(ModuleOp module, const Reports &reports,
-                                 bool finished) {
+static LogicalResult emitReports(ModuleOp module,
+                                 const GeneratedPTX &generated) {
   auto emit = [&](StringRef function, StringRef reason) {
     Operation *op = module.lookupSymbol(function);
     auto kernels = getKernels(module);
@@ -163,48 +156,51 @@ static LogicalResult emitReports(ModuleOp module, const Reports &reports,
         << "expected the NVPTX backend to accept the kernel, but got: "
         << reason;
   };
-  for (const Reports::Entry &entry : reports.errors) {
-    emit(entry.function, entry.message);
+  for (const GeneratedPTX::Report &report : generated.errors) {
+    emit(report.function, report.message);
   }
-  if (!finished) {
-    emit("", reports.fatal.empty() ? "a crash" : StringRef(reports.fatal));
+  if (!generated.finished) {
+    emit("", generated.fatal.empty() ? "a crash" : StringRef(generated.fatal));
   }
-  return success(finished && reports.errors.empty());
+  return success(generated.finished && generated.errors.empty());
 }
 
-FailureOr<std::string> mlir::jfa::emitPTX(ModuleOp module,
-                                          llvm::Module &llvmModule,
-                                          llvm::TargetMachine &machine,
-                                          const PTXOptions &options) {
-  Reports reports;
+GeneratedPTX mlir::jfa::generatePTX(llvm::Module &llvmModule,
+                                    llvm::TargetMachine &machine,
+                                    const PTXOptions &options) {
+  GeneratedPTX generated;
   llvmModule.getContext().setDiagnosticHandler(
-      std::make_unique<Collector>(reports));
+      std::make_unique<Collector>(generated));
   ScopedPassGate gate(llvmModule.getContext());
   SmallString<0> text;
-  bool unsupported = false;
   auto generate = [&] {
     llvm::raw_svector_ostream os(text);
     llvm::legacy::PassManager passes;
-    unsupported = machine.addPassesToEmitFile(
+    generated.unsupported = machine.addPassesToEmitFile(
         passes, os, nullptr, llvm::CodeGenFileType::AssemblyFile,
         /*DisableVerify=*/true);
-    if (!unsupported) {
+    if (!generated.unsupported) {
       passes.run(llvmModule);
     }
   };
-  bool finished = true;
   if (options.recoverFromFatalErrors) {
-    finished = runRecoverably(reports, generate);
+    generated.finished = runRecoverably(generated, generate);
   } else {
     generate();
   }
   llvmModule.getContext().setDiagnosticHandler(nullptr);
-  if (unsupported) {
+  generated.text = text.str().str();
+  return generated;
+}
+
+FailureOr<std::string> mlir::jfa::takePTX(ModuleOp module,
+                                          GeneratedPTX generated) {
+  if (generated.unsupported) {
     return module.emitError("expected the NVPTX backend to write PTX, but it "
                             "cannot");
   }
-  if (failed(emitReports(module, reports, finished))) {
+  if (failed(emitReports(module, generated))) {
     return failure();
   }
-  return text.str().str();
+  return std::move(generated.text);
 }

@@ -65,3 +65,22 @@ tlx.kernel @alone() cluster(1) {
     }
   }
 }
+
+// One thread asks; everybody reads, and looks for a CTA only if there is one.
+// CHECK-LABEL: llvm.func @launch_control(
+tlx.kernel @launch_control(%y: !tlx.ptr<i32>) cluster(2) {
+  %response = tlx.local_alloc at 0 : !tlx.memdesc<[4], i32>
+  %full = tlx.alloc_barriers arrivals(1) at 16 : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // CHECK: nvvm.elect.sync
+      // CHECK: nvvm.clusterlaunchcontrol.try.cancel multicast, %{{.+}}, %{{.+}}
+      tlx.clc_try_cancel %response signal %full multicast : !tlx.memdesc<[4], i32>, !tlx.mbarrier<[1]>
+      // CHECK: %[[WORDS:.+]] = llvm.load volatile %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> i128
+      // CHECK: nvvm.clusterlaunchcontrol.query.cancel query = is_canceled, %[[WORDS]] : i1
+      // CHECK: llvm.inline_asm {{.*}}@canceled clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 $0, response; }", "=&r,l,l" %{{.+}}, %{{.+}} : (i64, i64) -> i32
+      %is_canceled, %cta = tlx.clc_query %response : !tlx.memdesc<[4], i32>
+      tlx.global_store %cta, %y[%cta] mask %is_canceled : i32, !tlx.ptr<i32>, i32 mask i1
+    }
+  }
+}

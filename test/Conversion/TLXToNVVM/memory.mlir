@@ -163,3 +163,34 @@ tlx.kernel @vectors() {
     }
   }
 }
+
+// An accumulator by fragments: the thread's quads of registers lie 16 bytes times the
+// threads apart, whatever the view is of, and are read back alike.
+// CHECK-LABEL: llvm.func @fragments(
+// CHECK-DAG:     %[[BYTES:.+]] = arith.constant 16 : i32
+// CHECK-DAG:     %[[SECOND:.+]] = arith.constant 2048 : i32
+// CHECK:         %[[FIRST:.+]] = arith.muli %{{.+}}, %[[BYTES]]
+// CHECK:         %[[BEGIN:.+]] = arith.addi %{{.+}}, %[[FIRST]]
+// CHECK:         llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
+// CHECK:         arith.addi %[[BEGIN]], %[[SECOND]]
+// CHECK-COUNT-7: llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
+// CHECK-NOT:     llvm.store
+// CHECK-COUNT-8: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK-NOT:     llvm.load
+// CHECK-COUNT-8: llvm.store %{{.+}}, %{{.+}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
+// CHECK-NOT:     llvm.store
+// CHECK:         llvm.return
+tlx.kernel @fragments() {
+  %a = tlx.local_alloc at 0 : !tlx.memdesc<[64, 64], bf16>
+  %b = tlx.local_alloc at 8192 : !tlx.memdesc<[64, 64], f32>
+  %c = tlx.local_alloc at 24576 : !tlx.memdesc<[64, 64], f32>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      %s = tlx.async_dot %a, %a : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xf32>
+      %done = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
+      tlx.local_store %done, %b {tlx.fragments} : tensor<64x64xf32>, !tlx.memdesc<[64, 64], f32>
+      %again = tlx.local_load %b {tlx.fragments} : !tlx.memdesc<[64, 64], f32> -> tensor<64x64xf32>
+      tlx.local_store %again, %c {tlx.fragments} : tensor<64x64xf32>, !tlx.memdesc<[64, 64], f32>
+    }
+  }
+}

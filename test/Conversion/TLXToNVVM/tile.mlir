@@ -112,3 +112,34 @@ tlx.kernel @scalars(%p: !tlx.ptr<f32>, %i: i64, %other: f32, %n: i32) {
     }
   }
 }
+
+// Fields of a record share its address: what is added to a multiple of a power
+// of two, and is less than it, cannot carry. What may carry is added first.
+// CHECK-LABEL: llvm.func @records(
+// CHECK-SAME:    %[[P:[^:]+]]: !llvm.ptr<1>, %[[I:[^:]+]]: i32)
+tlx.kernel @records(%p: !tlx.ptr<i32>, %i: i32) {
+  %c1 = arith.constant 1 : i32
+  %c3 = arith.constant 3 : i32
+  %c4 = arith.constant 4 : i32
+  %at = arith.muli %i, %c4 : i32
+  %at3 = arith.addi %at, %c3 : i32
+  %at4 = arith.addi %at, %c4 : i32
+  %next = arith.addi %i, %c1 : i32
+  // CHECK-DAG: %[[RECORD:.+]] = llvm.getelementptr %[[P]][%{{.+}}] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+  // CHECK-DAG: %[[FIELD:.+]] = llvm.getelementptr %[[RECORD]][3] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  // CHECK-DAG: llvm.load %[[RECORD]]
+  // CHECK-DAG: llvm.load %[[FIELD]]
+  %a = tlx.global_load %p[%at] : !tlx.ptr<i32>, i32 -> i32
+  %b = tlx.global_load %p[%at3] : !tlx.ptr<i32>, i32 -> i32
+  // CHECK-NOT: llvm.getelementptr %{{.+}}[{{[0-9]+}}]
+  %c = tlx.global_load %p[%at4] : !tlx.ptr<i32>, i32 -> i32
+  %d = tlx.global_load %p[%next] : !tlx.ptr<i32>, i32 -> i32
+  %ab = arith.addi %a, %b : i32
+  %cd = arith.addi %c, %d : i32
+  %abcd = arith.addi %ab, %cd : i32
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      tlx.global_store %abcd, %p[%at] : i32, !tlx.ptr<i32>, i32
+    }
+  }
+}

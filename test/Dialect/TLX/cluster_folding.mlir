@@ -75,3 +75,28 @@ tlx.kernel @open(%y: !tlx.ptr<i32>) cluster(N) {
     }
   }
 }
+
+// Nobody else hears of a request in a cluster of one.
+// CHECK-LABEL: tlx.kernel @asks_alone(
+// CHECK:         tlx.clc_try_cancel %{{.+}} signal %{{.+}} : !tlx.memdesc<[4], i32>
+tlx.kernel @asks_alone() cluster(1) {
+  %r = tlx.local_alloc : !tlx.memdesc<[4], i32>
+  %bar = tlx.alloc_barriers arrivals(1) : !bar
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      tlx.clc_try_cancel %r signal %bar multicast : !tlx.memdesc<[4], i32>, !bar
+    }
+  }
+}
+
+// CHECK-LABEL: tlx.kernel @asks_for_both(
+// CHECK:         tlx.clc_try_cancel %{{.+}} signal %{{.+}} multicast :
+tlx.kernel @asks_for_both() cluster(2) {
+  %r = tlx.local_alloc : !tlx.memdesc<[4], i32>
+  %bar = tlx.alloc_barriers arrivals(1) : !bar
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      tlx.clc_try_cancel %r signal %bar multicast : !tlx.memdesc<[4], i32>, !bar
+    }
+  }
+}

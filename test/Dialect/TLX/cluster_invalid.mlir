@@ -102,6 +102,58 @@ tlx.kernel @k() cluster(3) {
 
 // -----
 
+tlx.kernel @k() {
+  %r = tlx.local_alloc : !tlx.memdesc<[2], i32>
+  %b = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error@+1 {{expected a response of 16 bytes, !tlx.memdesc<[4], i32> (PTX ISA 9.7.13.17), but got '!tlx.memdesc<[2], i32>'}}
+      tlx.clc_try_cancel %r signal %b : !tlx.memdesc<[2], i32>, !tlx.mbarrier<[1]>
+    }
+  }
+}
+
+// -----
+
+tlx.kernel @k() {
+  %r = tlx.local_alloc : !tlx.memdesc<[4], f32>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error@+1 {{expected a response of 16 bytes, !tlx.memdesc<[4], i32> (PTX ISA 9.7.13.17), but got '!tlx.memdesc<[4], f32>'}}
+      %is_canceled, %cta = tlx.clc_query %r : !tlx.memdesc<[4], f32>
+    }
+  }
+}
+
+// -----
+
+tlx.kernel @k() {
+  %r = tlx.local_alloc : !tlx.memdesc<[4], i32>
+  %b = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[2]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error@+1 {{expected an index, since '!tlx.mbarrier<[2]>' may be more than one barrier}}
+      tlx.clc_try_cancel %r signal %b : !tlx.memdesc<[4], i32>, !tlx.mbarrier<[2]>
+    }
+  }
+}
+
+// -----
+
+// expected-note@+1 {{'cluster(n)' after the arguments of 'k' makes them}}
+tlx.kernel @k() {
+  %r = tlx.local_alloc : !tlx.memdesc<[4], i32>
+  %b = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // expected-error@+1 {{expected a kernel with clusters, since it is about the other CTAs of one}}
+      tlx.clc_try_cancel %r signal %b multicast : !tlx.memdesc<[4], i32>, !tlx.mbarrier<[1]>
+    }
+  }
+}
+
+// -----
+
 // expected-note@+1 {{'cluster(n)' after the arguments of 'k' makes them}}
 tlx.kernel @k(%rank: i32) {
   %a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>

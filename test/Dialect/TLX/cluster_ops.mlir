@@ -68,3 +68,21 @@ tlx.kernel @symbolic(%x: !map) cluster(CLUSTER) {
     }
   }
 }
+
+// CHECK-LABEL: tlx.kernel @launch_control(
+tlx.kernel @launch_control(%i: i32) cluster(2) {
+  // CHECK: %[[R:.+]] = tlx.local_alloc
+  %r = tlx.local_alloc : !tlx.memdesc<[4], i32>
+  %bars = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[2]>
+  %one = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // CHECK: tlx.clc_try_cancel %[[R]] signal %{{.+}} : !tlx.memdesc<[4], i32>, !tlx.mbarrier<[1]>
+      tlx.clc_try_cancel %r signal %one : !tlx.memdesc<[4], i32>, !tlx.mbarrier<[1]>
+      // CHECK: tlx.clc_try_cancel %[[R]] signal %{{.+}}[%i] multicast {note = "kept"} : !tlx.memdesc<[4], i32>, !tlx.mbarrier<[2]>
+      tlx.clc_try_cancel %r signal %bars[%i] multicast {note = "kept"} : !tlx.memdesc<[4], i32>, !tlx.mbarrier<[2]>
+      // CHECK: %{{.+}}, %{{.+}} = tlx.clc_query %[[R]] : !tlx.memdesc<[4], i32>
+      %is_canceled, %cta = tlx.clc_query %r : !tlx.memdesc<[4], i32>
+    }
+  }
+}

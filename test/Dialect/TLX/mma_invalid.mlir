@@ -315,3 +315,78 @@ func.func @f(%a: !a) {
   %s = tlx.async_dot %a, %a : !a, !a -> tensor<64x64xf32>
   return
 }
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[128, 64], bf16>, %sa: !tlx.memdesc<[128, 4], i32, tensor>, %b: !tlx.memdesc<[64, 32], f8E5M2, transposed>, %sb: !tlx.memdesc<[128, 4], i32, tensor>, %c: !tlx.memdesc<[128, 32], f32, tensor>) {
+  // expected-error@+1 {{expected A to be a tile of f8E4M3FN or f8E5M2 in shared memory, but got '!tlx.memdesc<[128, 64], bf16>'}}
+  tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 32], f8E5M2, transposed>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[128, 32], f32, tensor>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[128, 64], f8E4M3FN>, %sa: !tlx.memdesc<[128, 4], i32, tensor>, %b: !tlx.memdesc<[64, 32], f8E5M2>, %sb: !tlx.memdesc<[128, 4], i32, tensor>, %c: !tlx.memdesc<[128, 32], f32, tensor>) {
+  // expected-error@+1 {{expected B to lie in rows along K, as a tlx.local_trans of a buffer [N, K] does, but got '!tlx.memdesc<[64, 32], f8E5M2>'}}
+  tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 32], f8E5M2>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[128, 32], f32, tensor>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[128, 64], f8E5M2, transposed>, %sa: !tlx.memdesc<[128, 4], i32, tensor>, %b: !tlx.memdesc<[64, 32], f8E5M2, transposed>, %sb: !tlx.memdesc<[128, 4], i32, tensor>, %c: !tlx.memdesc<[128, 32], f32, tensor>) {
+  // expected-error@+1 {{expected A to lie in rows along K, but got '!tlx.memdesc<[128, 64], f8E5M2, transposed>'}}
+  tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[128, 64], f8E5M2, transposed>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 32], f8E5M2, transposed>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[128, 32], f32, tensor>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[128, 64], f8E4M3FN>, %sa: !tlx.memdesc<[128, 4], i32, tensor>, %b: !tlx.memdesc<[64, 32], f8E5M2, transposed>, %sb: !tlx.memdesc<[128, 4], i32, tensor>, %c: !tlx.memdesc<[128, 32], f32>) {
+  // expected-error@+1 {{expected sums of f32 in tensor memory, but got '!tlx.memdesc<[128, 32], f32>'}}
+  tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 32], f8E5M2, transposed>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[128, 32], f32>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[128, 64], f8E4M3FN>, %s: !tlx.memdesc<[128, 4], i32, tensor>, %b: !tlx.memdesc<[32, 32], f8E5M2, transposed>, %c: !tlx.memdesc<[128, 32], f32, tensor>) {
+  // expected-error@+4 {{expected shapes [M, K], [K, N] and [M, N]}}
+  // expected-note@+3 {{A is '!tlx.memdesc<[128, 64], f8E4M3FN>'}}
+  // expected-note@+2 {{B is '!tlx.memdesc<[32, 32], f8E5M2, transposed>'}}
+  // expected-note@+1 {{the sums are '!tlx.memdesc<[128, 32], f32, tensor>'}}
+  tlx.async_dot_scaled %a scale(%s), %b scale(%s), %c : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[32, 32], f8E5M2, transposed>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[128, 32], f32, tensor>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[128, 64], f8E4M3FN>, %sa: !tlx.memdesc<[128, 4], i32, tensor>, %b: !tlx.memdesc<[64, 24], f8E5M2, transposed>, %sb: !tlx.memdesc<[128, 4], i32, tensor>, %c: !tlx.memdesc<[128, 24], f32, tensor>) {
+  // expected-error@+1 {{expected N to be a multiple of 16 from 16 to 256 (PTX ISA 9.7.16.10.1), but got 24}}
+  tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 24], f8E5M2, transposed>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[128, 24], f32, tensor>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[128, 48], f8E4M3FN>, %sa: !tlx.memdesc<[128, 4], i32, tensor>, %b: !tlx.memdesc<[48, 32], f8E5M2, transposed>, %sb: !tlx.memdesc<[128, 4], i32, tensor>, %c: !tlx.memdesc<[128, 32], f32, tensor>) {
+  // expected-error@+1 {{expected K to be a multiple of 32 from 32 to 65536 (PTX ISA 9.7.16.10.1), but got 48}}
+  tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[128, 48], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[48, 32], f8E5M2, transposed>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[128, 32], f32, tensor>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[128, 64], f8E4M3FN>, %sa: !tlx.memdesc<[128, 8], i32, tensor>, %b: !tlx.memdesc<[64, 32], f8E5M2, transposed>, %sb: !tlx.memdesc<[128, 4], i32, tensor>, %c: !tlx.memdesc<[128, 32], f32, tensor>) {
+  // expected-error@+1 {{expected the scales of A to be !tlx.memdesc<[128, 4], i32, tensor>, but got '!tlx.memdesc<[128, 8], i32, tensor>'}}
+  tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[128, 8], i32, tensor>, !tlx.memdesc<[64, 32], f8E5M2, transposed>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[128, 32], f32, tensor>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[128, 64], f8E4M3FN>, %sa: !tlx.memdesc<[128, 4], i32, tensor>, %b: !tlx.memdesc<[64, 32], f8E5M2, transposed>, %sb: !tlx.memdesc<[128, 4], f32, tensor>, %c: !tlx.memdesc<[128, 32], f32, tensor>) {
+  // expected-error@+1 {{expected the scales of B to be !tlx.memdesc<[128, 4], i32, tensor>, but got '!tlx.memdesc<[128, 4], f32, tensor>'}}
+  tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 32], f8E5M2, transposed>, !tlx.memdesc<[128, 4], f32, tensor>, !tlx.memdesc<[128, 32], f32, tensor>
+  return
+}

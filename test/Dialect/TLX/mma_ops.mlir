@@ -67,3 +67,23 @@ tlx.kernel @chosen_product() {
     }
   }
 }
+
+// Blocks of 32 elements along K have scales, in tensor memory.
+// CHECK-LABEL: tlx.kernel @scaled_products(
+tlx.kernel @scaled_products() {
+  %more = arith.constant true
+  %a = tlx.local_alloc : !tlx.memdesc<[128, 64], f8E4M3FN>
+  %b = tlx.local_alloc : !tlx.memdesc<[160, 64], f8E5M2>
+  %t = tlx.local_trans %b : !tlx.memdesc<[160, 64], f8E5M2> -> !tlx.memdesc<[64, 160], f8E5M2, transposed>
+  %sa = tlx.local_alloc : !tlx.memdesc<[128, 4], i32, tensor>
+  %sb = tlx.local_alloc : !tlx.memdesc<[128, 8], i32, tensor>
+  %c = tlx.local_alloc : !tlx.memdesc<[128, 160], f32, tensor>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // CHECK: tlx.async_dot_scaled %[[A:.+]] scale(%[[SA:.+]]), %[[T:.+]] scale(%[[SB:.+]]), %[[C:.+]] : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 160], f8E5M2, transposed>, !tlx.memdesc<[128, 8], i32, tensor>, !tlx.memdesc<[128, 160], f32, tensor>
+      tlx.async_dot_scaled %a scale(%sa), %t scale(%sb), %c : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 160], f8E5M2, transposed>, !tlx.memdesc<[128, 8], i32, tensor>, !tlx.memdesc<[128, 160], f32, tensor>
+      // CHECK: tlx.async_dot_scaled %[[A]] scale(%[[SA]]), %[[T]] scale(%[[SB]]), %[[C]] accumulate(%{{.+}}) {note = "kept"} :
+      tlx.async_dot_scaled %a scale(%sa), %t scale(%sb), %c accumulate(%more) {note = "kept"} : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 160], f8E5M2, transposed>, !tlx.memdesc<[128, 8], i32, tensor>, !tlx.memdesc<[128, 160], f32, tensor>
+    }
+  }
+}

@@ -158,3 +158,24 @@ tlx.kernel @k(%x: i32) {
     }
   }
 }
+
+// -----
+
+%a = tlx.local_alloc : !tlx.memdesc<[192], i32>
+%b = tlx.local_alloc : !tlx.memdesc<[128, 6], i32, tensor>
+// expected-error@+1 {{expected whole blocks of 128 cells of i32 in shared memory (PTX ISA 9.7.16.9), but got '!tlx.memdesc<[192], i32>'}}
+tlx.tmem_copy %a, %b : !tlx.memdesc<[192], i32>, !tlx.memdesc<[128, 6], i32, tensor>
+
+// -----
+
+%a = tlx.local_alloc : !tlx.memdesc<[128], i32>
+%b = tlx.local_alloc : !tlx.memdesc<[128, 4], f32, tensor>
+// expected-error@+1 {{expected to copy to a tile of i32 in tensor memory, but got '!tlx.memdesc<[128, 4], f32, tensor>'}}
+tlx.tmem_copy %a, %b : !tlx.memdesc<[128], i32>, !tlx.memdesc<[128, 4], f32, tensor>
+
+// -----
+
+%a = tlx.local_alloc : !tlx.memdesc<[256], i32>
+%b = tlx.local_alloc : !tlx.memdesc<[128, 4], i32, tensor>
+// expected-error@+1 {{expected 4 columns for each block of 128 cells, 8, but got 4}}
+tlx.tmem_copy %a, %b : !tlx.memdesc<[256], i32>, !tlx.memdesc<[128, 4], i32, tensor>

@@ -48,3 +48,15 @@ tlx.kernel @tensor_memory(%i: i32) {
     }
   }
 }
+
+// CHECK-LABEL: tlx.kernel @scales()
+tlx.kernel @scales() {
+  %from = tlx.local_alloc : !tlx.memdesc<[256], i32>
+  %to = tlx.local_alloc : !tlx.memdesc<[128, 8], i32, tensor>
+  tlx.async_tasks {
+    tlx.async_task @t warps(1) {
+      // CHECK: tlx.tmem_copy %{{.+}}, %{{.+}} : !tlx.memdesc<[256], i32>, !tlx.memdesc<[128, 8], i32, tensor>
+      tlx.tmem_copy %from, %to : !tlx.memdesc<[256], i32>, !tlx.memdesc<[128, 8], i32, tensor>
+    }
+  }
+}

@@ -1,12 +1,13 @@
 """Compiles every shipped specialisation of the attention forward.
 
-    check_attention.py <jfa-opt> <kernel> <specializations.txt> ptx|cubin
+    check_attention.py <jfa-opt> <kernel> <specializations.txt> ptx|cubin|cubins [<arch>]
 
-With `cubin`, only a few: ptxas takes most of a second for each. The folder of the
-kernel says for which architecture it is.
+With `cubin`, only a few: ptxas takes most of a second for each; with `cubins`, all. The
+folder of the kernel says for which architecture it is, unless it is given.
 """
 
 import concurrent.futures
+import functools
 import itertools
 import json
 import pathlib
@@ -30,10 +31,10 @@ def arch(kernel):
     return pathlib.Path(kernel).parent.name.replace("sm", "sm_") + "a"
 
 
-def run(tool, kernel, bindings, *arguments):
+def run(tool, kernel, bindings, *arguments, target=None):
     options = [f"-D{name}={value}" for name, value in bindings.items()]
     return subprocess.run(
-        [tool, kernel, f"--arch={arch(kernel)}", *options, *arguments],
+        [tool, kernel, f"--arch={target or arch(kernel)}", *options, *arguments],
         capture_output=True,
         text=True,
     )
@@ -122,10 +123,10 @@ def check_blackwell_backward(ptx, bindings):
 
 
 def check_blackwell_blocks(ptx, bindings, is_backward):
-    """Products of 16 of K each: those of all columns, those of 64 rows and 64 or all
-    columns of either block. No exchange between threads."""
+    """Products of 16 of K each: those of all columns, those of 64 rows and 64 columns of
+    either block. No exchange between threads."""
     dim = int(bindings["HEAD_DIM"])
-    wanted = dim // 16 + 2 * 64 // 16
+    wanted = dim // 16 + dim // 64 * 2 * 64 // 16
     if is_backward:
         wanted = 2 * dim // 16 + 3 * dim // 64 * 2 * 64 // 16
     products = len(re.findall(r"tcgen05\.mma\.cta_group::1\.kind::f16", ptx))
@@ -155,10 +156,11 @@ def check_layouts(tool, kernel, bindings):
     return f"expected no tlx.convert_layout, but got {count}" if count else None
 
 
-def check_cubin(tool, kernel, bindings):
+def check_cubin(tool, kernel, bindings, target=None):
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder, "fwd.cubin")
-        result = run(tool, kernel, bindings, "--emit=cubin", "-o", str(output))
+        result = run(tool, kernel, bindings, "--emit=cubin", "-o", str(output),
+                     target=target)
         if result.returncode:
             return result.stderr
         manifest = json.loads(output.with_suffix(".json").read_text())
@@ -169,12 +171,14 @@ def check_cubin(tool, kernel, bindings):
     return None
 
 
-def main(tool, kernel, table, output):
+def main(tool, kernel, table, output, target=None):
     listed = list(specializations(pathlib.Path(table)))
     checks = (check_text, check_layouts)
+    if output.startswith("cubin"):
+        checks = (functools.partial(check_cubin, target=target),)
     if output == "cubin":
         some = (0, 2 * len(listed) // 3, len(listed) - 1)
-        listed, checks = [listed[i] for i in some], (check_cubin,)
+        listed = [listed[i] for i in some]
     failures = 0
     with concurrent.futures.ThreadPoolExecutor() as pool:
         jobs = [(b, pool.submit(c, tool, kernel, b)) for b in listed for c in checks]

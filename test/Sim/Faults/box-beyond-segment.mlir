@@ -4,6 +4,7 @@
 // A copy of a box that begins beyond the end of its segment, as of an empty sequence.
 //
 // CHECK: error: out of bounds: @load copies a box of x that begins at 0 of axis 0, but the segment has 0 there
+// CHECK: note: x is declared here
 
 !map = !tlx.tensormap<[64, 64], bf16, ragged>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

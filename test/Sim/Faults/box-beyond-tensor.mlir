@@ -4,6 +4,7 @@
 // A copy of a box that begins beyond the end of its tensor.
 //
 // CHECK: error: out of bounds: @load copies a box of x that begins at 192 of axis 0, but the tensor has 192 there
+// CHECK: note: x is declared here
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

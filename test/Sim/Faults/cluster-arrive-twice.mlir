@@ -4,3 +4,4 @@
 // Two arrivals at the cluster's barrier in one phase.
 //
 // CHECK: error: cluster barrier misused: @sum of CTA 0 arrives at the cluster's barrier a second time before it has waited for it
+// CHECK: note: the arrival before; missing: a tlx.cluster_wait between the two

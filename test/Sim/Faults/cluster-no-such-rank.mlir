@@ -4,3 +4,4 @@
 // A mask that names a CTA that the cluster does not have.
 //
 // CHECK: error: out of bounds: @load of CTA 0 expects a mask from 1 to 3, a bit for each of the 2 CTAs of a cluster, but got 5
+// CHECK: note: the size of its clusters is said here

@@ -4,3 +4,4 @@
 // CTAs reach each other's barriers without having met after their initialisation.
 //
 // CHECK: error: remote access before the CTA is ready: @load of CTA 0 reaches %full[0] of CTA 1, but nothing orders that after its initialisation
+// CHECK: note: initialised here

@@ -4,3 +4,4 @@
 // A CTA ends while the other one still arrives at its barriers.
 //
 // CHECK: error: remote access to a CTA that may have ended: @sum of CTA {{[01]}} reaches CTA {{[01]}} here, but that may have ended
+// CHECK: note: the last that @sum of CTA {{[01]}} does before its end, with which CTA {{[01]}} ends

@@ -4,3 +4,4 @@
 // A slot is filled in both CTAs when only the own one has read it.
 //
 // CHECK: error: data race: the operation that @load of CTA {{[01]}} starts writes %parts
+// CHECK: note: the operation that @load of CTA {{[01]}} starts writes it here

@@ -4,3 +4,4 @@
 // A generic read, released to the CTA whose copy overwrites it without a fence.
 //
 // CHECK: error: missing proxy fence: the operation that @load of CTA {{[01]}} starts writes %parts through the async proxy, but no fence follows the read
+// CHECK: note: @sum of CTA {{[01]}} reads it here

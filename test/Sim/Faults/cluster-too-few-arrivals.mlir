@@ -3,4 +3,5 @@
 //
 // Only the own CTA is told, but the count includes the other one.
 //
-// CHECK: error: deadlock: @load of CTA
+// CHECK: error: deadlock: @load of CTA {{[01]}} waits for a phase of parity 0 of %empty[0] of CTA {{[01]}}
+// CHECK: note: @sum of CTA {{[01]}} could still signal %empty[0] of CTA {{[01]}} here

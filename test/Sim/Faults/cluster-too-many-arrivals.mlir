@@ -3,4 +3,5 @@
 //
 // A count that forgets the arrivals of the other CTA.
 //
-// CHECK: error: phase lapped: 
+// CHECK: error: phase lapped: @load of CTA {{[01]}} arrives in phase 1 of %full[0] of CTA {{[01]}}
+// CHECK: note: allocated here

@@ -4,3 +4,4 @@
 // A wait for the cluster's barrier without an arrival.
 //
 // CHECK: error: cluster barrier misused: @sum of CTA 0 waits for the cluster's barrier, at which it has not arrived
+// CHECK: note: it has not done so since here; missing: a tlx.cluster_arrive between the two

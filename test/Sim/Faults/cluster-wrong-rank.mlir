@@ -3,4 +3,5 @@
 //
 // Both CTAs tell only rank 0 that a slot has been read.
 //
-// CHECK: error: deadlock: @load of CTA
+// CHECK: error: deadlock: @load of CTA {{[01]}} waits for a phase of parity 1 of %empty[0] of CTA {{[01]}}
+// CHECK: note: @sum of CTA {{[01]}} could still signal %empty[0] of CTA {{[01]}} here

@@ -4,6 +4,7 @@
 // A producer that does not wait until a slot is free.
 //
 // CHECK: error: phase lapped: @load arrives in phase 1 of %full[0], but nobody has to have seen phase 0 complete before that
+// CHECK: note: allocated here
 // CHECK: error: data race: the operation that @load starts writes %buffer, but nothing orders that after an operation has written it
 
 !map = !tlx.tensormap<[64, 64], bf16>

@@ -4,6 +4,7 @@
 // An id that two pairs of tasks use at the same time.
 //
 // CHECK: error: named barrier misused: @a arrives a second time before the barrier has completed (id 1)
+// CHECK: note: @a has arrived here
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -8,6 +8,7 @@
 // tasks of several warps: here 13 to 15.
 //
 // CHECK: error: named barrier misused: @turns#1 expects an id from 0 to 12, since the compiler takes the rest up to 15 for the tasks of several warps, but got 13
+// CHECK: note: its tasks of several warps are here
 
 tlx.kernel @k() {
   %base = tlx.param BASE = 1 : i32

@@ -4,6 +4,7 @@
 // A turn that nobody passes on.
 //
 // CHECK: error: deadlock: @b waits for named barrier 1: 128 of 256 threads
+// CHECK: note: no other task signals it
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -3,4 +3,5 @@
 //
 // The leader expects the bytes of one CTA of the pair only.
 //
-// CHECK: error: 
+// CHECK: error: data race: the operation that @multiply of CTA {{[01]}} starts reads %x_smem
+// CHECK: note: the operation that @load of CTA {{[01]}} starts writes it here

@@ -3,5 +3,5 @@
 //
 // The end of the last product is told to the leader only.
 //
-// CHECK: error: deadlock
-// CHECK: @use of CTA 1
+// CHECK: error: deadlock: @use of CTA {{[01]}} waits for a phase of parity 0 of %o_full of CTA {{[01]}}
+// CHECK: note: @multiply signals it here

@@ -4,3 +4,4 @@
 // A CTA of odd rank starts a product of the pair.
 //
 // CHECK: error: illegal operation: @multiply of CTA 1 starts a product of a pair, which only the leader does
+// CHECK: note: its clusters begin with an even rank, which leads the first pair

@@ -3,4 +3,5 @@
 //
 // A CTA says to itself that its part of a factor is there, and not to the leader.
 //
-// CHECK: error: deadlock
+// CHECK: error: deadlock: @use of CTA {{[01]}} waits for a phase of parity 1 of %s_full of CTA {{[01]}}
+// CHECK: note: @multiply of CTA {{[01]}} could still signal %s_full of CTA {{[01]}} here

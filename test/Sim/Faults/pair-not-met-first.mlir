@@ -4,3 +4,4 @@
 // A CTA reaches the barriers of the other one before that has initialised them.
 //
 // CHECK: error: remote access before the CTA is ready
+// CHECK: note: initialised here

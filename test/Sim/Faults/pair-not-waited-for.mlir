@@ -3,4 +3,5 @@
 //
 // The pair ends while its last product may be in flight.
 //
-// CHECK: error: 
+// CHECK: error: not waited for: the kernel may end before this product is done
+// CHECK: note: the last that @multiply of CTA {{[01]}} does before its end, with which CTA {{[01]}} ends

@@ -4,4 +4,5 @@
 // The copies of each CTA signal its own barrier: the leader does not learn that
 // the other one's factors have landed.
 //
-// CHECK: error: data race
+// CHECK: error: data race: the operation that @multiply of CTA {{[01]}} starts reads %x_smem
+// CHECK: note: the operation that @load of CTA {{[01]}} starts writes it here

@@ -3,5 +3,6 @@
 //
 // The end of a product is told to the leader only.
 //
-// CHECK: error: deadlock
+// CHECK: error: deadlock: @use of CTA {{[01]}} waits for a phase of parity 1 of %s_full of CTA {{[01]}}
+// CHECK: note: @multiply of CTA {{[01]}} could still signal %s_full of CTA {{[01]}} here
 // CHECK: @use of CTA 1

@@ -4,6 +4,7 @@
 // A barrier that goes on to its next phase before a waiter has seen the last.
 //
 // CHECK: error: phase lapped: @a arrives in phase 1 of %tick, but nobody has to have seen phase 0 complete before that
+// CHECK: note: allocated here
 // CHECK: error: deadlock: @b waits for a phase of parity 0 of %tick: phase 64 has 0 of 1 arrival, and the one before the last has completed without it, which was of that parity, and nothing can go on
 
 !map = !tlx.tensormap<[64, 64], bf16>

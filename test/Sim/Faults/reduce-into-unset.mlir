@@ -4,6 +4,7 @@
 // Additions to memory that nobody has set to zero.
 //
 // CHECK: error: memory never written: @store reads element 0 of o, which has no value
+// CHECK: note: o is declared here
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -4,3 +4,4 @@
 // Sums that are to have the same bits each time, and nobody who waits for his turn.
 //
 // CHECK: error: data race: the operation that @add of CTA {{[01]}} starts adds to y
+// CHECK: note: the operation that @add of CTA {{[01]}} starts adds to it here

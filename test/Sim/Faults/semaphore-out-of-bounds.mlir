@@ -4,3 +4,4 @@
 // More semaphores than there are.
 //
 // CHECK: error: out of bounds: expected a semaphore from 0 to 1 of turns, but got 2
+// CHECK: note: turns is declared here

@@ -4,3 +4,4 @@
 // A semaphore that nobody has set to 0.
 //
 // CHECK: error: memory never written: @add of CTA {{[01]}} uses semaphore 1 of turns, which has no value
+// CHECK: note: turns is declared here

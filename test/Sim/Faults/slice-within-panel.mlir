@@ -5,6 +5,7 @@
 // otherwise than the whole.
 //
 // CHECK: error: out of bounds: expected a slice that begins at a multiple of 8 rows and 64 columns, but it begins at row 0, column 32
+// CHECK: note: its tile is defined here
 
 !whole = !tlx.memdesc<[64, 128], bf16>
 !part = !tlx.memdesc<[64, 64], bf16, of = [64, 128]>

@@ -4,6 +4,7 @@
 // A task that ends while a store still reads its buffer.
 //
 // CHECK: error: not waited for: @store ends before this store has read its buffer
+// CHECK: note: @store does nothing after that
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -3,7 +3,8 @@
 //
 // A product of which nothing says that it is done.
 //
-// CHECK: error: deadlock
+// CHECK: error: deadlock: @use waits for a phase of parity 0 of %done: phase 0 has 0 of 1 arrival, and nothing can go on
+// CHECK: note: no other task signals it
 // CHECK: @use
 
 !map = !tlx.tensormap<[128, 64], bf16>

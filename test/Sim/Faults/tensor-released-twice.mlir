@@ -4,6 +4,7 @@
 // A reader that releases what it has read twice.
 //
 // CHECK: error: phase lapped: @use arrives in phase 1 of %free, but nobody has to have seen phase 0 complete before that
+// CHECK: note: allocated here
 
 !map = !tlx.tensormap<[128, 64], bf16>
 !tile = !tlx.memdesc<[128, 64], bf16>

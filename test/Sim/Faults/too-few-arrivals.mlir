@@ -4,6 +4,7 @@
 // A barrier that counts more arrivals than come.
 //
 // CHECK: error: deadlock: @load waits for a phase of parity 0 of %empty[0]: phase 0 has 1 of 128 arrivals
+// CHECK: note: @use could still signal %empty[0] here
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

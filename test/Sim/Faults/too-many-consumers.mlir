@@ -4,6 +4,7 @@
 // Two consumers of a slot whose release counts one.
 //
 // CHECK: error: deadlock: @use#1 waits for a phase of parity 0 of %full[0]: phase 2 has 0 of 1 arrival, and the one before the last has completed without it
+// CHECK: note: this completed phase 0 of %full[0], which it may mean
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -4,6 +4,7 @@
 // A consumer that makes a trip less than its producer.
 //
 // CHECK: error: not waited for: the kernel may end before this copy has: nobody waits for the phase in which its bytes are delivered
+// CHECK: note: missing: a wait for phase 1 of %full[1], or for something after it
 
 !map = !tlx.tensormap<[64, 64], bf16>
 !ring = !tlx.memdesc<[2, 64, 64], bf16>

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Side:
     direction: str
-    # In lib/Kernels/attention/sm90: the source, and its tables.
+    # In lib/Kernels/attention/sm90, or sm100: the source, and its tables.
     source: str
     specializations: str
     candidates: str

@@ -68,6 +68,9 @@ void populateMMAToNVVMPatterns(const TLXTypeConverter &converter,
 /// buffers in tensor memory.
 void populateTensorMemoryToNVVMPatterns(const TLXTypeConverter &converter,
                                         RewritePatternSet &patterns);
+/// Products of scaled blocks, and the copies of their scales.
+void populateScaledMMAToNVVMPatterns(const TLXTypeConverter &converter,
+                                     RewritePatternSet &patterns);
 void populateTileToNVVMPatterns(const TLXTypeConverter &converter,
                                 RewritePatternSet &patterns);
 void populateClusterToNVVMPatterns(const TLXTypeConverter &converter,

@@ -63,10 +63,30 @@ std::unique_ptr<llvm::Module> translateToLLVM(ModuleOp module,
                                               llvm::TargetMachine &machine,
                                               const PTXOptions &options);
 
-/// Generates PTX from what translateToLLVM() returned for `module`.
-FailureOr<std::string> emitPTX(ModuleOp module, llvm::Module &llvmModule,
-                               llvm::TargetMachine &machine,
-                               const PTXOptions &options);
+/// What the code generator left: PTX, or why there is none.
+struct GeneratedPTX {
+  struct Report {
+    /// Empty if LLVM does not say which function it is about.
+    std::string function;
+    std::string message;
+  };
+  std::string text;
+  SmallVector<Report> errors;
+  /// Whether the code generator came to its end, and if not, its last words.
+  bool finished = true;
+  std::string fatal;
+  /// Whether it has no way to write text.
+  bool unsupported = false;
+};
+
+/// Generates PTX from what translateToLLVM() returned. MLIR's context is not
+/// touched, so that another thread may use it meanwhile.
+GeneratedPTX generatePTX(llvm::Module &llvmModule, llvm::TargetMachine &machine,
+                         const PTXOptions &options);
+
+/// Returns the text, or fails after a diagnostic at the kernel of `module` that
+/// it was generated for.
+FailureOr<std::string> takePTX(ModuleOp module, GeneratedPTX generated);
 
 /// Refuses the operations that LLVM's NVPTX backend cannot generate code for:
 /// it would end the process on them.

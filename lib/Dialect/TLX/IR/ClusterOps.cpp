@@ -14,6 +14,9 @@ using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
+/// 32-bit words of a response of cluster launch control.
+static constexpr int64_t kResponseWords = 4;
+
 //===----------------------------------------------------------------------===//
 // What ops of several families say of clusters
 //===----------------------------------------------------------------------===//
@@ -139,6 +142,73 @@ LogicalResult RemoteBarrierArriveOp::canonicalize(RemoteBarrierArriveOp op,
   rewriter.replaceOpWithNewOp<BarrierArriveOp>(op, op.getBarrier(),
                                                op.getIndex());
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Cluster launch control
+//===----------------------------------------------------------------------===//
+
+/// Checks that `type` is that of a response's buffer.
+static LogicalResult verifyResponse(Operation *op, MemDescType type) {
+  Type element = type.getElementType();
+  bool isResponse = type.getRank() == 1 && !type.isInTensorMemory() &&
+                    type.getShape().front().getConstant() == kResponseWords &&
+                    element && element.isInteger(32);
+  if (isResponse) {
+    return success();
+  }
+  return op->emitOpError("expected a response of 16 bytes, !tlx.memdesc<[4], "
+                         "i32> (PTX ISA 9.7.13.17), but got ")
+         << type;
+}
+
+LogicalResult ClcTryCancelOp::verify() {
+  if (failed(verifyResponse(*this, getResponse().getType())) ||
+      failed(verifyBarrierIndex(*this, getBarrier().getType(), getIndex()))) {
+    return failure();
+  }
+  return getMulticast() ? verifyInCluster(*this) : success();
+}
+
+LogicalResult ClcTryCancelOp::canonicalize(ClcTryCancelOp op,
+                                           PatternRewriter &rewriter) {
+  if (!op.getMulticast() || !isAloneInCluster(op)) {
+    return failure();
+  }
+  rewriter.modifyOpInPlace(op, [&] { op.setMulticast(false); });
+  return success();
+}
+
+AsyncIssuer ClcTryCancelOp::getIssuer() { return AsyncIssuer::OneThread; }
+
+AsyncCompletion ClcTryCancelOp::getCompletion() {
+  return AsyncCompletion::Barrier;
+}
+
+void ClcTryCancelOp::getBufferAccesses(
+    SmallVectorImpl<BufferAccess> &accesses) {
+  accesses.push_back({&getResponseMutable(), /*isWrite=*/true, Proxy::Async});
+}
+
+void ClcTryCancelOp::getBarrierUses(SmallVectorImpl<BarrierUse> &uses) {
+  uses.push_back({getBarrier(), getIndex(), BarrierAction::Deliver});
+}
+
+std::optional<TargetFeature> ClcTryCancelOp::getRequiredFeature() {
+  return TargetFeature::LaunchControl;
+}
+
+LogicalResult ClcQueryOp::verify() {
+  return verifyResponse(*this, getResponse().getType());
+}
+
+void ClcQueryOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
+  accesses.push_back(
+      {&getResponseMutable(), /*isWrite=*/false, Proxy::Response});
+}
+
+std::optional<TargetFeature> ClcQueryOp::getRequiredFeature() {
+  return TargetFeature::LaunchControl;
 }
 
 //===----------------------------------------------------------------------===//

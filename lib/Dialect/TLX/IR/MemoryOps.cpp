@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "jfa/Dialect/TLX/IR/Fragments.h"
 #include "jfa/Dialect/TLX/IR/RegisterLayout.h"
 #include "jfa/Dialect/TLX/IR/SharedLayout.h"
 #include "jfa/Dialect/TLX/IR/TensorMemory.h"
@@ -270,8 +271,35 @@ static Proxy getProxy(MemDescType buffer) {
   return buffer.isInTensorMemory() ? Proxy::Tensor : Proxy::Generic;
 }
 
-static LayoutAttr getAccessLayout(RankedTensorType tile, MemDescType buffer,
-                                  int64_t threads) {
+/// Checks that a tile accessed by fragments may lie as accumulators do.
+static LogicalResult verifyFragments(Operation *op, RankedTensorType tile,
+                                     MemDescType buffer) {
+  AsyncTaskOp task = getEnclosingTask(op);
+  // 0 as long as it is a parameter.
+  int64_t warps = task ? task.getWarps().getConstant().value_or(0) : 0;
+  if (!isByFragments(op) || warps == 0 || !tile.hasStaticShape()) {
+    return success();
+  }
+  bool isOfQuads = tile.getRank() == 2 && tile.getElementType().isF32() &&
+                   warps % 4 == 0 && tile.getDimSize(0) % (16 * warps) == 0 &&
+                   tile.getDimSize(1) % 8 == 0;
+  if (isOfQuads && !buffer.isInTensorMemory()) {
+    return success();
+  }
+  InFlightDiagnostic diag =
+      op->emitOpError("expected sums in f32, in shared memory, of 64 rows for "
+                      "each warpgroup of the task and a multiple of 8 columns, "
+                      "which fragments are of, but got ")
+      << tile;
+  diag.attachNote(task.getLoc()) << "this task has " << warps << " warps";
+  return diag;
+}
+
+static LayoutAttr getAccessLayout(Operation *op, RankedTensorType tile,
+                                  MemDescType buffer, int64_t threads) {
+  if (isByFragments(op) && tile.hasStaticShape()) {
+    return getAccumulatorLayout(tile.getContext(), tile.getShape(), threads);
+  }
   return buffer.isInTensorMemory() && tile.hasStaticShape()
              ? getTensorMemoryLayout(tile.getContext(), tile.getShape(),
                                      threads)
@@ -282,7 +310,8 @@ LogicalResult LocalLoadOp::verify() {
   RankedTensorType tile = getTile().getType();
   MemDescType buffer = getSource().getType();
   return success(succeeded(verifyTileMatchesBuffer(*this, tile, buffer)) &&
-                 succeeded(verifyTensorAccess(*this, tile, buffer)));
+                 succeeded(verifyTensorAccess(*this, tile, buffer)) &&
+                 succeeded(verifyFragments(*this, tile, buffer)));
 }
 
 void LocalLoadOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
@@ -291,7 +320,8 @@ void LocalLoadOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
 }
 
 LayoutAttr LocalLoadOp::getRequiredResultLayout(unsigned, int64_t threads) {
-  return getAccessLayout(getTile().getType(), getSource().getType(), threads);
+  return getAccessLayout(*this, getTile().getType(), getSource().getType(),
+                         threads);
 }
 
 LogicalResult LocalStoreOp::verify() {
@@ -305,7 +335,8 @@ LogicalResult LocalStoreOp::verify() {
            << element;
   }
   return success(succeeded(verifyTileMatchesBuffer(*this, tile, buffer)) &&
-                 succeeded(verifyTensorAccess(*this, tile, buffer)));
+                 succeeded(verifyTensorAccess(*this, tile, buffer)) &&
+                 succeeded(verifyFragments(*this, tile, buffer)));
 }
 
 void LocalStoreOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
@@ -315,7 +346,7 @@ void LocalStoreOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
 
 LayoutAttr LocalStoreOp::getRequiredOperandLayout(unsigned operand,
                                                   int64_t threads) {
-  return operand == 0 ? getAccessLayout(getTile().getType(),
+  return operand == 0 ? getAccessLayout(*this, getTile().getType(),
                                         getDestination().getType(), threads)
                       : LayoutAttr();
 }

@@ -169,7 +169,7 @@ struct BarrierAnalysis {
       start(accesses, state);
     }
     for (const BufferAccess &access : accesses) {
-      if (access.proxy == Proxy::Generic) {
+      if (access.proxy == Proxy::Generic || access.proxy == Proxy::Response) {
         (access.isWrite ? state.written : state.read)
             .insert(access.buffer->get());
       }
@@ -216,7 +216,8 @@ private:
 
 /// Makes generic writes visible to the asynchronous accesses of the kernel.
 struct FenceAnalysis {
-  /// Generic writes of this thread since its last fence.
+  /// Generic writes of this thread since its last fence, and reads that need
+  /// one too.
   using State = BufferSet;
 
   /// Everything that the kernel accesses asynchronously.
@@ -240,7 +241,8 @@ struct FenceAnalysis {
       state = {};
     }
     for (const BufferAccess &access : accesses) {
-      if (access.isWrite && access.proxy == Proxy::Generic &&
+      bool isWrite = access.isWrite && access.proxy == Proxy::Generic;
+      if ((isWrite || access.proxy == Proxy::Response) &&
           !op->hasAttr(kUnfenced)) {
         state.insert(access.buffer->get());
       }

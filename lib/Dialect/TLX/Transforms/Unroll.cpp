@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The transformation is upstream's; here is what it takes for granted: legal
-// factors, and loops whose upper bound is not below the lower one.
+// factors, and loops whose upper bound is not below the lower one. Loops that
+// end after their first pass, for which upstream has nothing, are inlined.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +16,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace mlir::jfa::tlx {
 #define GEN_PASS_DEF_UNROLLPASS
@@ -83,6 +86,20 @@ static LogicalResult unroll(scf::ForOp loop) {
   return success();
 }
 
+/// Puts the body of a loop that is never run again in its place. A parameter
+/// that switches a loop off leaves such ones.
+static void inlineSinglePass(scf::WhileOp loop) {
+  scf::ConditionOp condition = loop.getConditionOp();
+  if (!matchPattern(condition.getCondition(), m_Zero())) {
+    return;
+  }
+  IRRewriter rewriter(loop);
+  rewriter.inlineBlockBefore(loop.getBeforeBody(), loop, loop.getInits());
+  auto results = llvm::to_vector(condition.getArgs());
+  rewriter.eraseOp(condition);
+  rewriter.replaceOp(loop, results);
+}
+
 namespace {
 struct Unroll : public mlir::jfa::tlx::impl::UnrollPassBase<Unroll> {
   using UnrollPassBase::UnrollPassBase;
@@ -104,8 +121,11 @@ struct Unroll : public mlir::jfa::tlx::impl::UnrollPassBase<Unroll> {
     if (walk.wasInterrupted() || llvm::any_of(loops, [](scf::ForOp loop) {
           return failed(unroll(loop));
         })) {
-      signalPassFailure();
+      return signalPassFailure();
     }
+    SmallVector<scf::WhileOp> repeated;
+    getOperation().walk([&](scf::WhileOp loop) { repeated.push_back(loop); });
+    llvm::for_each(repeated, inlineSinglePass);
   }
 };
 } // namespace

@@ -41,6 +41,9 @@ static const FeatureInfo kFeatures[] = {
      "products with sums in registers and 'tlx.async_dot_wait'"},
     {TargetFeature::CtaPair, "pairs of CTAs ('cta_group(2)')", kBlackwell,
      "products of one CTA, and copies with 'multicast'"},
+    {TargetFeature::LaunchControl, "cluster launch control", kBlackwell,
+     "a grid of as many CTAs as multiprocessors, each with its share of the "
+     "work, found by 'tlx.cta_id'"},
 };
 
 static const FeatureInfo &getInfo(TargetFeature feature) {

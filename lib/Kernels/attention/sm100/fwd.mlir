@@ -11,6 +11,11 @@
 // products run. The sequence of a tile bounds every copy (ragged tensor maps), so
 // rows past its end are zero on the way in and dropped on the way out.
 //
+// With DYNAMIC a CTA takes shares of the list, its own first and then those of CTAs
+// whose launch it has cancelled (PTX ISA 9.7.13.17): of a grid of more CTAs than run
+// at once, whoever is done takes over what is left. While a share is worked on, the
+// next one is asked for.
+//
 // With CTAS=2 a pair of CTAs takes tiles of 512 rows together. Each has 256 of them
 // to itself; the products of a half tile are one of 256 rows for both, started by the
 // CTA of rank 0, the leader, so that of each block each CTA has half of the keys, and
@@ -22,6 +27,7 @@
 //   @load        1       starts every copy: K[0], Q, V[0], K[1], V[1], …, V[n-1]
 //   @multiply    1       starts every product: S[0]; O += P[j-1] V[j-1], S[j]; …
 //   @store       1       starts every copy of O
+//   @schedule    1       asks for the items of CTAs that have not been launched (DYNAMIC)
 //
 // The largest score of a row, by which its exponentials are scaled, is kept while
 // it grows by less than 8 (in powers of 2): P stays below 256 then, and nothing
@@ -42,6 +48,8 @@
 //   o_full         1      @multiply (commit)    @correction   a tile's last product is done
 //   out_full       1      @correction           @store        a half tile of O is in shared memory
 //   out_empty      1      @store                @correction   it has been copied out
+//   share_full     1      @schedule (bytes)     all roles     it is known whose items are next
+//   share_empty    7 CTAS all roles             @schedule     all of them know whose
 //
 //   What @multiply waits for is at the leader, for both CTAs: copies deliver their
 //   bytes there, and P and O are told there. What it commits is told to both.
@@ -53,7 +61,8 @@
 //     waits for both.
 //   shared memory, D 128, 3 stages, of pairs 6: Q 64 K, keys and values 96 K, O 64 K
 //   registers: @softmax 2 x 192, @correction 72, others 56: 512 for 4 warps each; of
-//     pairs at D 128 @correction needs 80, which leaves 48
+//     pairs at D 128 @correction needs 80, which leaves 48. With DYNAMIC @softmax needs
+//     200 at D 64, which leaves 40
 //
 // Blocks of keys are taken in ascending order: a row that sees any key sees the
 // first, so its maximum is finite after block 0 and no step needs a guard against
@@ -94,6 +103,8 @@
 !ring = !tlx.mbarrier<[STAGES]>
 !q_ring = !tlx.mbarrier<[Q_STAGES]>
 !halves = !tlx.mbarrier<[2]>
+!response = !tlx.memdesc<[4], i32>
+!bar = !tlx.mbarrier<[1]>
 
 !scores = tensor<128x?xf32, #tlx.dims<[128, BLOCK_N floordiv 4], ELEMENT>>
 !bits = tensor<128x?xi32, #tlx.dims<[128, BLOCK_N floordiv 4], ELEMENT>>
@@ -181,6 +192,35 @@ func.func private @within(%row: i32, %length: i32, %has_peer: i1) -> i32 {
   return %begin : i32
 }
 
+// The items that a role takes after those of share `share`: those of a CTA, or of a
+// pair, whose launch has been cancelled, as @schedule has learnt; none if there is none.
+func.func private @next_share(
+    %dynamic: i1, %share: i32, %response: !response, %full: !bar, %empty: !bar,
+    %item_starts: !tlx.ptr<i32>, %ctas: i32) -> (i1, i32, i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %false = arith.constant false
+  %more, %first, %stop = scf.if %dynamic -> (i1, i32, i32) {
+    %slot, %phase = tlx.ring %share stages(1) : i32
+    tlx.barrier_wait %full, %phase : !bar
+    %is_canceled, %cta = tlx.clc_query %response : !response
+    %begin, %end = scf.if %is_canceled -> (i32, i32) {
+      tlx.remote_barrier_arrive %empty mask(%c1) : !bar
+      %cluster = arith.divui %cta, %ctas : i32
+      %next = arith.addi %cluster, %c1 : i32
+      %from = tlx.global_load %item_starts[%cluster] : !tlx.ptr<i32>, i32 -> i32
+      %to = tlx.global_load %item_starts[%next] : !tlx.ptr<i32>, i32 -> i32
+      scf.yield %from, %to : i32, i32
+    } else {
+      scf.yield %c0, %c0 : i32, i32
+    }
+    scf.yield %is_canceled, %begin, %end : i1, i32, i32
+  } else {
+    scf.yield %false, %c0, %c0 : i1, i32, i32
+  }
+  return %more, %first, %stop : i1, i32, i32
+}
+
 tlx.kernel @attention_fwd(
     %q: !q_tensor, %k: !k_tensor, %v: !v_tensor, %o: !o_tensor,
     %lse: !tlx.ptr<f32>, %q_offsets: !tlx.ptr<i32>, %k_offsets: !tlx.ptr<i32>,
@@ -206,6 +246,9 @@ tlx.kernel @attention_fwd(
   // The column of its S at which P begins: behind S, or over its end.
   %p_at = tlx.param P_AT = 64 from 32 to 128 step 32 : i32
   tlx.constraint BLOCK_N le 2 * P_AT
+  // Whether a CTA that is done takes over the items of CTAs that have not been
+  // launched.
+  %dynamic = tlx.param DYNAMIC = false : i1
   // A quarter of the exponentials by polynomial, on the units for products
   // instead of those for special functions.
   %polynomial = tlx.param POLYNOMIAL = true : i1
@@ -253,6 +296,9 @@ tlx.kernel @attention_fwd(
   %o_full = tlx.alloc_barriers arrivals(1) : !halves
   %out_full = tlx.alloc_barriers arrivals(1) : !halves
   %out_empty = tlx.alloc_barriers arrivals(1) : !halves
+  %response = tlx.local_alloc : !response
+  %share_full = tlx.alloc_barriers arrivals(1) : !bar
+  %share_empty = tlx.alloc_barriers arrivals(7 * CTAS) : !bar
   %has_peer = arith.cmpi ugt, %ctas, %c1 : i32
   scf.if %has_peer {
     tlx.cluster_arrive
@@ -318,202 +364,217 @@ tlx.kernel @attention_fwd(
       %a3 = tlx.splat %a3_f : f32 -> !scores
       %exponent_at = tlx.splat %c23 : i32 -> !bits
 
-      %end:2 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%step = %c0, %tile = %c0) -> (i32, i32) : i32 {
-        %at:7 = func.call @decode(
-            %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-        %row_end = arith.addi %at#1, %tile_rows : i32
-        %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
-            %causal) : (i32, i32, i32, i32, i1) -> i32
-        %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
-        %row_0 = arith.addi %at#1, %first_row : i32
+      %shares:5 = scf.while (
+          %share = %c0, %first = %first_item, %stop = %end_item, %step_0 = %c0,
+          %tile_0 = %c0)
+          : (i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32) {
+        %end:2 = scf.for %item = %first to %stop step %c1
+            iter_args(%step = %step_0, %tile = %tile_0) -> (i32, i32) : i32 {
+          %at:7 = func.call @decode(
+              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %row_end = arith.addi %at#1, %tile_rows : i32
+          %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
+              %causal) : (i32, i32, i32, i32, i1) -> i32
+          %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
+          %row_0 = arith.addi %at#1, %first_row : i32
 
-        // A row sees the keys before its limit. The first block in which some
-        // row of this half does not see all keys is the first masked one.
-        %shift = arith.subi %at#6, %at#3 : i32
-        %limit = scf.if %causal -> (tensor<128xi32>) {
-          %shift_1 = arith.addi %shift, %c1 : i32
-          %first_beyond = arith.addi %shift_1, %row_0 : i32
-          %beyond = tlx.splat %first_beyond : i32 -> tensor<128xi32>
-          %diagonal = arith.addi %row_in_half, %beyond : tensor<128xi32>
-          %length = tlx.splat %at#6 : i32 -> tensor<128xi32>
-          %fewest = arith.minsi %diagonal, %length : tensor<128xi32>
-          scf.yield %fewest : tensor<128xi32>
-        } else {
-          %length = tlx.splat %at#6 : i32 -> tensor<128xi32>
-          scf.yield %length : tensor<128xi32>
-        }
-        %first_limit = scf.if %causal -> (i32) {
-          %shift_1 = arith.addi %shift, %c1 : i32
-          %diagonal = arith.addi %row_0, %shift_1 : i32
-          %fewest = arith.minsi %diagonal, %at#6 : i32
-          %positive = arith.maxsi %fewest, %c0 : i32
-          scf.yield %positive : i32
-        } else {
-          scf.yield %at#6 : i32
-        }
-        %first_masked = arith.divui %first_limit, %block_n : i32
-        %none = tlx.splat %c0 : i32 -> tensor<128xi32>
-        %sees_key = arith.cmpi sgt, %limit, %none : tensor<128xi32>
+          // A row sees the keys before its limit. The first block in which some
+          // row of this half does not see all keys is the first masked one.
+          %shift = arith.subi %at#6, %at#3 : i32
+          %limit = scf.if %causal -> (tensor<128xi32>) {
+            %shift_1 = arith.addi %shift, %c1 : i32
+            %first_beyond = arith.addi %shift_1, %row_0 : i32
+            %beyond = tlx.splat %first_beyond : i32 -> tensor<128xi32>
+            %diagonal = arith.addi %row_in_half, %beyond : tensor<128xi32>
+            %length = tlx.splat %at#6 : i32 -> tensor<128xi32>
+            %fewest = arith.minsi %diagonal, %length : tensor<128xi32>
+            scf.yield %fewest : tensor<128xi32>
+          } else {
+            %length = tlx.splat %at#6 : i32 -> tensor<128xi32>
+            scf.yield %length : tensor<128xi32>
+          }
+          %first_limit = scf.if %causal -> (i32) {
+            %shift_1 = arith.addi %shift, %c1 : i32
+            %diagonal = arith.addi %row_0, %shift_1 : i32
+            %fewest = arith.minsi %diagonal, %at#6 : i32
+            %positive = arith.maxsi %fewest, %c0 : i32
+            scf.yield %positive : i32
+          } else {
+            scf.yield %at#6 : i32
+          }
+          %first_masked = arith.divui %first_limit, %block_n : i32
+          %none = tlx.splat %c0 : i32 -> tensor<128xi32>
+          %sees_key = arith.cmpi sgt, %limit, %none : tensor<128xi32>
 
-        %lse_rows, %next:2 = scf.if %has_keys -> (!rows, i32, i32) {
-          %m_last, %l_last, %step_last = scf.for %j = %c0 to %blocks step %c1
-              iter_args(%m_in = %lowest, %l_in = %zeros, %n = %step)
-              -> (!rows, !rows, i32) : i32 {
-            %slot, %phase = tlx.ring %n stages(1) : i32
-            tlx.barrier_wait %s_full[%half], %phase : !halves
-            %s_all0 = tlx.local_load %s_part0 : !s_part -> !scores
-            %s_all1 = tlx.local_load %s_part1 : !s_part -> !scores
-            %s_all2 = tlx.local_load %s_part2 : !s_part -> !scores
-            %s_all3 = tlx.local_load %s_part3 : !s_part -> !scores
-            %in_tail = tlx.in_masked_tail %j from %first_masked : i32
-            %s:4 = scf.if %in_tail -> (!scores, !scores, !scores, !scores) {
-              %begin = arith.muli %j, %block_n : i32
-              %begin0 = arith.addi %begin, %at0 : i32
-              %begins0 = tlx.splat %begin0 : i32 -> tensor<128xi32>
-              %within0 = arith.subi %limit, %begins0 : tensor<128xi32>
-              %seen0 = tlx.prefix_mask %within0 dim 1 : tensor<128xi32> -> !seen
-              %masked0 = arith.select %seen0, %s_all0, %masked_score : !seen, !scores
-              %begin1 = arith.addi %begin, %at1 : i32
-              %begins1 = tlx.splat %begin1 : i32 -> tensor<128xi32>
-              %within1 = arith.subi %limit, %begins1 : tensor<128xi32>
-              %seen1 = tlx.prefix_mask %within1 dim 1 : tensor<128xi32> -> !seen
-              %masked1 = arith.select %seen1, %s_all1, %masked_score : !seen, !scores
-              %begin2 = arith.addi %begin, %at2 : i32
-              %begins2 = tlx.splat %begin2 : i32 -> tensor<128xi32>
-              %within2 = arith.subi %limit, %begins2 : tensor<128xi32>
-              %seen2 = tlx.prefix_mask %within2 dim 1 : tensor<128xi32> -> !seen
-              %masked2 = arith.select %seen2, %s_all2, %masked_score : !seen, !scores
-              %begin3 = arith.addi %begin, %at3 : i32
-              %begins3 = tlx.splat %begin3 : i32 -> tensor<128xi32>
-              %within3 = arith.subi %limit, %begins3 : tensor<128xi32>
-              %seen3 = tlx.prefix_mask %within3 dim 1 : tensor<128xi32> -> !seen
-              %masked3 = arith.select %seen3, %s_all3, %masked_score : !seen, !scores
-              scf.yield %masked0, %masked1, %masked2, %masked3
-                  : !scores, !scores, !scores, !scores
-            } else {
-              scf.yield %s_all0, %s_all1, %s_all2, %s_all3
-                  : !scores, !scores, !scores, !scores
+          %lse_rows, %next:2 = scf.if %has_keys -> (!rows, i32, i32) {
+            %m_last, %l_last, %step_last = scf.for %j = %c0 to %blocks step %c1
+                iter_args(%m_in = %lowest, %l_in = %zeros, %n = %step)
+                -> (!rows, !rows, i32) : i32 {
+              %slot, %phase = tlx.ring %n stages(1) : i32
+              tlx.barrier_wait %s_full[%half], %phase : !halves
+              %s_all0 = tlx.local_load %s_part0 : !s_part -> !scores
+              %s_all1 = tlx.local_load %s_part1 : !s_part -> !scores
+              %s_all2 = tlx.local_load %s_part2 : !s_part -> !scores
+              %s_all3 = tlx.local_load %s_part3 : !s_part -> !scores
+              %in_tail = tlx.in_masked_tail %j from %first_masked : i32
+              %s:4 = scf.if %in_tail -> (!scores, !scores, !scores, !scores) {
+                %begin = arith.muli %j, %block_n : i32
+                %begin0 = arith.addi %begin, %at0 : i32
+                %begins0 = tlx.splat %begin0 : i32 -> tensor<128xi32>
+                %within0 = arith.subi %limit, %begins0 : tensor<128xi32>
+                %seen0 = tlx.prefix_mask %within0 dim 1 : tensor<128xi32> -> !seen
+                %masked0 = arith.select %seen0, %s_all0, %masked_score : !seen, !scores
+                %begin1 = arith.addi %begin, %at1 : i32
+                %begins1 = tlx.splat %begin1 : i32 -> tensor<128xi32>
+                %within1 = arith.subi %limit, %begins1 : tensor<128xi32>
+                %seen1 = tlx.prefix_mask %within1 dim 1 : tensor<128xi32> -> !seen
+                %masked1 = arith.select %seen1, %s_all1, %masked_score : !seen, !scores
+                %begin2 = arith.addi %begin, %at2 : i32
+                %begins2 = tlx.splat %begin2 : i32 -> tensor<128xi32>
+                %within2 = arith.subi %limit, %begins2 : tensor<128xi32>
+                %seen2 = tlx.prefix_mask %within2 dim 1 : tensor<128xi32> -> !seen
+                %masked2 = arith.select %seen2, %s_all2, %masked_score : !seen, !scores
+                %begin3 = arith.addi %begin, %at3 : i32
+                %begins3 = tlx.splat %begin3 : i32 -> tensor<128xi32>
+                %within3 = arith.subi %limit, %begins3 : tensor<128xi32>
+                %seen3 = tlx.prefix_mask %within3 dim 1 : tensor<128xi32> -> !seen
+                %masked3 = arith.select %seen3, %s_all3, %masked_score : !seen, !scores
+                scf.yield %masked0, %masked1, %masked2, %masked3
+                    : !scores, !scores, !scores, !scores
+              } else {
+                scf.yield %s_all0, %s_all1, %s_all2, %s_all3
+                    : !scores, !scores, !scores, !scores
+              }
+
+              %m_part0 = tlx.reduce max %s#0 dim 1 : !scores -> !rows
+              %m_part1 = tlx.reduce max %s#1 dim 1 : !scores -> !rows
+              %m_part2 = tlx.reduce max %s#2 dim 1 : !scores -> !rows
+              %m_part3 = tlx.reduce max %s#3 dim 1 : !scores -> !rows
+              %m_01 = arith.maxnumf %m_part0, %m_part1 : !rows
+              %m_23 = arith.maxnumf %m_part2, %m_part3 : !rows
+              %m_block = arith.maxnumf %m_01, %m_23 : !rows
+              %m_grown = arith.maxnumf %m_in, %m_block : !rows
+
+              // The maximum that the exponentials are scaled by grows only if it
+              // has to; then O, which it scales too, is rescaled.
+              %growth = arith.subf %m_in, %m_grown : !rows
+              %decay = arith.mulf %growth, %scale_row : !rows
+              %keeps = arith.cmpf oge, %decay, %least_decay : !rows
+              %m = arith.select %keeps, %m_in, %m_grown : tensor<128xi1>, !rows
+              %decayed = math.exp2 %decay fastmath<afn> : !rows
+              %alpha = arith.select %keeps, %ones, %decayed : tensor<128xi1>, !rows
+              %later = arith.cmpi sgt, %j, %c0 : i32
+              scf.if %later {
+                %alpha_c = tlx.expand_dims %alpha dim 1 : !rows -> tensor<128x1xf32>
+                tlx.local_store %alpha_c, %scale_column : tensor<128x1xf32>, !column
+                tlx.barrier_arrive %scale_full[%half] : !halves
+              }
+
+              // Added rather than subtracted: pairs have no difference of products.
+              %m_minus = arith.mulf %m, %minus_scale_row : !rows
+              %m_c = tlx.expand_dims %m_minus dim 1 : !rows -> tensor<128x1xf32>
+              %m_b = tlx.broadcast %m_c : tensor<128x1xf32> -> !scores
+              %scaled0 = arith.mulf %s#0, %scale fastmath<contract> : !scores
+              %e0 = arith.addf %scaled0, %m_b fastmath<contract> : !scores
+              %p0 = math.exp2 %e0 fastmath<afn> : !scores
+              %p_16_0 = arith.truncf %p0 : !scores to !weights
+              tlx.local_store %p_16_0, %p_part0 : !weights, !p_part
+              %scaled1 = arith.mulf %s#1, %scale fastmath<contract> : !scores
+              %e1 = arith.addf %scaled1, %m_b fastmath<contract> : !scores
+              %p1 = math.exp2 %e1 fastmath<afn> : !scores
+              %p_16_1 = arith.truncf %p1 : !scores to !weights
+              tlx.local_store %p_16_1, %p_part1 : !weights, !p_part
+              tlx.remote_barrier_arrive %p_half[%half] mask(%c1) : !halves
+              %scaled2 = arith.mulf %s#2, %scale fastmath<contract> : !scores
+              %e2 = arith.addf %scaled2, %m_b fastmath<contract> : !scores
+              %p2 = math.exp2 %e2 fastmath<afn> : !scores
+              %p_16_2 = arith.truncf %p2 : !scores to !weights
+              tlx.local_store %p_16_2, %p_part2 : !weights, !p_part
+              %scaled3 = arith.mulf %s#3, %scale fastmath<contract> : !scores
+              %e3 = arith.addf %scaled3, %m_b fastmath<contract> : !scores
+              %p3 = scf.if %polynomial -> (!scores) {
+                // 2^x = 2^n 2^(x - n): n is added to the exponent.
+                %x = arith.maxnumf %e3, %least : !scores
+                %shifted = arith.addf %x, %rounder : !scores
+                %whole = arith.subf %shifted, %rounder : !scores
+                %f = arith.subf %x, %whole : !scores
+                %h3 = arith.mulf %f, %a3 fastmath<contract> : !scores
+                %h2 = arith.addf %h3, %a2 fastmath<contract> : !scores
+                %g2 = arith.mulf %h2, %f fastmath<contract> : !scores
+                %h1 = arith.addf %g2, %a1 fastmath<contract> : !scores
+                %g1 = arith.mulf %h1, %f fastmath<contract> : !scores
+                %h0 = arith.addf %g1, %a0 fastmath<contract> : !scores
+                %mantissa = arith.bitcast %h0 : !scores to !bits
+                %n_bits = arith.bitcast %shifted : !scores to !bits
+                %exponent = arith.shli %n_bits, %exponent_at : !bits
+                %sum_bits = arith.addi %mantissa, %exponent : !bits
+                %power = arith.bitcast %sum_bits : !bits to !scores
+                scf.yield %power : !scores
+              } else {
+                %power = math.exp2 %e3 fastmath<afn> : !scores
+                scf.yield %power : !scores
+              }
+              %p_16_3 = arith.truncf %p3 : !scores to !weights
+              tlx.local_store %p_16_3, %p_part3 : !weights, !p_part
+              tlx.remote_barrier_arrive %p_full[%half] mask(%c1) : !halves
+              %p_01 = arith.addf %p0, %p1 : !scores
+              %p_23 = arith.addf %p2, %p3 : !scores
+              %p_all = arith.addf %p_01, %p_23 : !scores
+              %l_block = tlx.reduce add %p_all dim 1 : !scores -> !rows
+              %l_scaled = arith.mulf %l_in, %alpha fastmath<contract> : !rows
+              %l = arith.addf %l_scaled, %l_block fastmath<contract> : !rows
+              %n1 = arith.addi %n, %c1 : i32
+              scf.yield %m, %l, %n1 : !rows, !rows, i32
             }
 
-            %m_part0 = tlx.reduce max %s#0 dim 1 : !scores -> !rows
-            %m_part1 = tlx.reduce max %s#1 dim 1 : !scores -> !rows
-            %m_part2 = tlx.reduce max %s#2 dim 1 : !scores -> !rows
-            %m_part3 = tlx.reduce max %s#3 dim 1 : !scores -> !rows
-            %m_01 = arith.maxnumf %m_part0, %m_part1 : !rows
-            %m_23 = arith.maxnumf %m_part2, %m_part3 : !rows
-            %m_block = arith.maxnumf %m_01, %m_23 : !rows
-            %m_grown = arith.maxnumf %m_in, %m_block : !rows
+            // 1 / l, or 0 for rows that see no key.
+            %inverse_rows = tlx.local_view %inverse_smem[%half] : !row_buffers -> !row_buffer
+            %quotient = arith.divf %ones, %l_last fastmath<arcp,afn> : !rows
+            %inverse = arith.select %sees_key, %quotient, %zeros : tensor<128xi1>, !rows
+            %tile_slot, %tile_phase = tlx.ring %tile stages(1) : i32
+            tlx.barrier_wait %inverse_empty[%half], %tile_phase producer : !halves
+            tlx.local_store %inverse, %inverse_rows : !rows, !row_buffer
+            tlx.barrier_arrive %inverse_full[%half] : !halves
 
-            // The maximum that the exponentials are scaled by grows only if it
-            // has to; then O, which it scales too, is rescaled.
-            %growth = arith.subf %m_in, %m_grown : !rows
-            %decay = arith.mulf %growth, %scale_row : !rows
-            %keeps = arith.cmpf oge, %decay, %least_decay : !rows
-            %m = arith.select %keeps, %m_in, %m_grown : tensor<128xi1>, !rows
-            %decayed = math.exp2 %decay fastmath<afn> : !rows
-            %alpha = arith.select %keeps, %ones, %decayed : tensor<128xi1>, !rows
-            %later = arith.cmpi sgt, %j, %c0 : i32
-            scf.if %later {
-              %alpha_c = tlx.expand_dims %alpha dim 1 : !rows -> tensor<128x1xf32>
-              tlx.local_store %alpha_c, %scale_column : tensor<128x1xf32>, !column
-              tlx.barrier_arrive %scale_full[%half] : !halves
-            }
-
-            // Added rather than subtracted: pairs have no difference of products.
-            %m_minus = arith.mulf %m, %minus_scale_row : !rows
-            %m_c = tlx.expand_dims %m_minus dim 1 : !rows -> tensor<128x1xf32>
-            %m_b = tlx.broadcast %m_c : tensor<128x1xf32> -> !scores
-            %scaled0 = arith.mulf %s#0, %scale fastmath<contract> : !scores
-            %e0 = arith.addf %scaled0, %m_b fastmath<contract> : !scores
-            %p0 = math.exp2 %e0 fastmath<afn> : !scores
-            %p_16_0 = arith.truncf %p0 : !scores to !weights
-            tlx.local_store %p_16_0, %p_part0 : !weights, !p_part
-            %scaled1 = arith.mulf %s#1, %scale fastmath<contract> : !scores
-            %e1 = arith.addf %scaled1, %m_b fastmath<contract> : !scores
-            %p1 = math.exp2 %e1 fastmath<afn> : !scores
-            %p_16_1 = arith.truncf %p1 : !scores to !weights
-            tlx.local_store %p_16_1, %p_part1 : !weights, !p_part
-            tlx.remote_barrier_arrive %p_half[%half] mask(%c1) : !halves
-            %scaled2 = arith.mulf %s#2, %scale fastmath<contract> : !scores
-            %e2 = arith.addf %scaled2, %m_b fastmath<contract> : !scores
-            %p2 = math.exp2 %e2 fastmath<afn> : !scores
-            %p_16_2 = arith.truncf %p2 : !scores to !weights
-            tlx.local_store %p_16_2, %p_part2 : !weights, !p_part
-            %scaled3 = arith.mulf %s#3, %scale fastmath<contract> : !scores
-            %e3 = arith.addf %scaled3, %m_b fastmath<contract> : !scores
-            %p3 = scf.if %polynomial -> (!scores) {
-              // 2^x = 2^n 2^(x - n): n is added to the exponent.
-              %x = arith.maxnumf %e3, %least : !scores
-              %shifted = arith.addf %x, %rounder : !scores
-              %whole = arith.subf %shifted, %rounder : !scores
-              %f = arith.subf %x, %whole : !scores
-              %h3 = arith.mulf %f, %a3 fastmath<contract> : !scores
-              %h2 = arith.addf %h3, %a2 fastmath<contract> : !scores
-              %g2 = arith.mulf %h2, %f fastmath<contract> : !scores
-              %h1 = arith.addf %g2, %a1 fastmath<contract> : !scores
-              %g1 = arith.mulf %h1, %f fastmath<contract> : !scores
-              %h0 = arith.addf %g1, %a0 fastmath<contract> : !scores
-              %mantissa = arith.bitcast %h0 : !scores to !bits
-              %n_bits = arith.bitcast %shifted : !scores to !bits
-              %exponent = arith.shli %n_bits, %exponent_at : !bits
-              %sum_bits = arith.addi %mantissa, %exponent : !bits
-              %power = arith.bitcast %sum_bits : !bits to !scores
-              scf.yield %power : !scores
-            } else {
-              %power = math.exp2 %e3 fastmath<afn> : !scores
-              scf.yield %power : !scores
-            }
-            %p_16_3 = arith.truncf %p3 : !scores to !weights
-            tlx.local_store %p_16_3, %p_part3 : !weights, !p_part
-            tlx.remote_barrier_arrive %p_full[%half] mask(%c1) : !halves
-            %p_01 = arith.addf %p0, %p1 : !scores
-            %p_23 = arith.addf %p2, %p3 : !scores
-            %p_all = arith.addf %p_01, %p_23 : !scores
-            %l_block = tlx.reduce add %p_all dim 1 : !scores -> !rows
-            %l_scaled = arith.mulf %l_in, %alpha fastmath<contract> : !rows
-            %l = arith.addf %l_scaled, %l_block fastmath<contract> : !rows
-            %n1 = arith.addi %n, %c1 : i32
-            scf.yield %m, %l, %n1 : !rows, !rows, i32
+            %m_log2 = arith.mulf %m_last, %scale_row fastmath<contract> : !rows
+            %l_log2 = math.log2 %l_last fastmath<afn> : !rows
+            %lse_log2 = arith.addf %m_log2, %l_log2 fastmath<contract> : !rows
+            %ln2_row = tlx.splat %ln2 : f32 -> !rows
+            %natural = arith.mulf %lse_log2, %ln2_row : !rows
+            %final = arith.select %sees_key, %natural, %lowest : tensor<128xi1>, !rows
+            %tile_1 = arith.addi %tile, %c1 : i32
+            scf.yield %final, %step_last, %tile_1 : !rows, i32, i32
+          } else {
+            scf.yield %lowest, %step, %tile : !rows, i32, i32
           }
 
-          // 1 / l, or 0 for rows that see no key.
-          %inverse_rows = tlx.local_view %inverse_smem[%half] : !row_buffers -> !row_buffer
-          %quotient = arith.divf %ones, %l_last fastmath<arcp,afn> : !rows
-          %inverse = arith.select %sees_key, %quotient, %zeros : tensor<128xi1>, !rows
-          %tile_slot, %tile_phase = tlx.ring %tile stages(1) : i32
-          tlx.barrier_wait %inverse_empty[%half], %tile_phase producer : !halves
-          tlx.local_store %inverse, %inverse_rows : !rows, !row_buffer
-          tlx.barrier_arrive %inverse_full[%half] : !halves
-
-          %m_log2 = arith.mulf %m_last, %scale_row fastmath<contract> : !rows
-          %l_log2 = math.log2 %l_last fastmath<afn> : !rows
-          %lse_log2 = arith.addf %m_log2, %l_log2 fastmath<contract> : !rows
-          %ln2_row = tlx.splat %ln2 : f32 -> !rows
-          %natural = arith.mulf %lse_log2, %ln2_row : !rows
-          %final = arith.select %sees_key, %natural, %lowest : tensor<128xi1>, !rows
-          %tile_1 = arith.addi %tile, %c1 : i32
-          scf.yield %final, %step_last, %tile_1 : !rows, i32, i32
-        } else {
-          scf.yield %lowest, %step, %tile : !rows, i32, i32
+          %rows_0 = tlx.splat %row_0 : i32 -> tensor<128xi32>
+          %rows = arith.addi %rows_0, %row_in_half : tensor<128xi32>
+          %head_64 = arith.extui %at#0 : i32 to i64
+          %lse_row = arith.muli %head_64, %lse_stride : i64
+          %o_start_64 = arith.extui %at#4 : i32 to i64
+          %lse_begin = arith.addi %lse_row, %o_start_64 : i64
+          %lse_begins = tlx.splat %lse_begin : i64 -> tensor<128xi64>
+          %rows_64 = arith.extui %rows : tensor<128xi32> to tensor<128xi64>
+          %lse_index = arith.addi %lse_begins, %rows_64 : tensor<128xi64>
+          %q_end = tlx.splat %at#3 : i32 -> tensor<128xi32>
+          %row_exists = arith.cmpi slt, %rows, %q_end : tensor<128xi32>
+          tlx.global_store %lse_rows, %lse[%lse_index] mask %row_exists
+              : !rows, !tlx.ptr<f32>, tensor<128xi64> mask tensor<128xi1>
+          scf.yield %next#0, %next#1 : i32, i32
         }
-
-        %rows_0 = tlx.splat %row_0 : i32 -> tensor<128xi32>
-        %rows = arith.addi %rows_0, %row_in_half : tensor<128xi32>
-        %head_64 = arith.extui %at#0 : i32 to i64
-        %lse_row = arith.muli %head_64, %lse_stride : i64
-        %o_start_64 = arith.extui %at#4 : i32 to i64
-        %lse_begin = arith.addi %lse_row, %o_start_64 : i64
-        %lse_begins = tlx.splat %lse_begin : i64 -> tensor<128xi64>
-        %rows_64 = arith.extui %rows : tensor<128xi32> to tensor<128xi64>
-        %lse_index = arith.addi %lse_begins, %rows_64 : tensor<128xi64>
-        %q_end = tlx.splat %at#3 : i32 -> tensor<128xi32>
-        %row_exists = arith.cmpi slt, %rows, %q_end : tensor<128xi32>
-        tlx.global_store %lse_rows, %lse[%lse_index] mask %row_exists
-            : !rows, !tlx.ptr<f32>, tensor<128xi64> mask tensor<128xi1>
-        scf.yield %next#0, %next#1 : i32, i32
+        %more, %next_first, %next_end = func.call @next_share(
+            %dynamic, %share, %response, %share_full, %share_empty, %item_starts,
+            %ctas) : (i1, i32, !response, !bar, !bar, !tlx.ptr<i32>, i32)
+            -> (i1, i32, i32)
+        %share_1 = arith.addi %share, %c1 : i32
+        scf.condition(%more) %share_1, %next_first, %next_end, %end#0, %end#1
+            : i32, i32, i32, i32, i32
+      } do {
+      ^bb0(%share: i32, %first: i32, %stop: i32, %step_0: i32, %tile_0: i32):
+        scf.yield %share, %first, %stop, %step_0, %tile_0 : i32, i32, i32, i32, i32
       }
     }
 
@@ -525,91 +586,109 @@ tlx.kernel @attention_fwd(
       %ones = tlx.splat %one : f32 -> tensor<128x1xf32>
       %c4 = arith.constant 4 : i32
       %quarter = arith.divui %head_dim, %c4 : i32
-      %end:2 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%step = %c0, %tile = %c0) -> (i32, i32) : i32 {
-        %at:7 = func.call @decode(
-            %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-        %row_end = arith.addi %at#1, %tile_rows : i32
-        %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
-            %causal) : (i32, i32, i32, i32, i1) -> i32
-        %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
-        %passed = arith.subi %item, %first_item : i32
-        %out_slot, %out_phase = tlx.ring %passed stages(1) : i32
-        %next:2 = scf.if %has_keys -> (i32, i32) {
-          // Block 0 needs no rescaling.
-          %last = scf.for %j = %c1 to %blocks step %c1
-              iter_args(%n = %step) -> i32 : i32 {
-            // Each tile has one rescaling less than blocks.
-            %rescaled = arith.subi %n, %tile : i32
-            %slot, %phase = tlx.ring %rescaled stages(1) : i32
-            scf.for %half = %c0 to %c2 step %c1 : i32 {
-              %sp_tile = tlx.local_view %sp_tmem[%half] : !sp_buffers -> !sp_buffer
-              %scale_column = tlx.local_slice %sp_tile[%c0, %c0] : !sp_buffer -> !column
-              %o_tile = tlx.local_view %o_tmem[%half] : !o_buffers -> !o_buffer
-              tlx.barrier_wait %scale_full[%half], %phase : !halves
-              %alpha = tlx.local_load %scale_column : !column -> tensor<128x1xf32>
-              %shrinks = arith.cmpf olt, %alpha, %ones : tensor<128x1xf32>
-              %any = tlx.vote_any %shrinks : tensor<128x1xi1>
-              scf.if %any {
-                %alphas = tlx.broadcast %alpha : tensor<128x1xf32> -> !part
-                scf.for %at_column = %c0 to %head_dim step %quarter : i32 {
-                  %o_part = tlx.local_slice %o_tile[%c0, %at_column] : !o_buffer -> !o_part
-                  %old = tlx.local_load %o_part : !o_part -> !part
-                  %new = arith.mulf %old, %alphas : !part
-                  tlx.local_store %new, %o_part : !part, !o_part
-                } {tlx.unroll = 4}
-              }
-              tlx.remote_barrier_arrive %o_ready[%half] mask(%c1) : !halves
-            } {tlx.unroll = 2}
-            %n1 = arith.addi %n, %c1 : i32
-            scf.yield %n1 : i32
-          }
+      %shares:6 = scf.while (
+          %share = %c0, %first = %first_item, %stop = %end_item, %step_0 = %c0,
+          %tile_0 = %c0, %before = %c0)
+          : (i32, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32, i32) {
+        %end:2 = scf.for %item = %first to %stop step %c1
+            iter_args(%step = %step_0, %tile = %tile_0) -> (i32, i32) : i32 {
+          %at:7 = func.call @decode(
+              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %row_end = arith.addi %at#1, %tile_rows : i32
+          %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
+              %causal) : (i32, i32, i32, i32, i1) -> i32
+          %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
+          %within_share = arith.subi %item, %first : i32
+          %passed = arith.addi %within_share, %before : i32
+          %out_slot, %out_phase = tlx.ring %passed stages(1) : i32
+          %next:2 = scf.if %has_keys -> (i32, i32) {
+            // Block 0 needs no rescaling.
+            %last = scf.for %j = %c1 to %blocks step %c1
+                iter_args(%n = %step) -> i32 : i32 {
+              // Each tile has one rescaling less than blocks.
+              %rescaled = arith.subi %n, %tile : i32
+              %slot, %phase = tlx.ring %rescaled stages(1) : i32
+              scf.for %half = %c0 to %c2 step %c1 : i32 {
+                %sp_tile = tlx.local_view %sp_tmem[%half] : !sp_buffers -> !sp_buffer
+                %scale_column = tlx.local_slice %sp_tile[%c0, %c0] : !sp_buffer -> !column
+                %o_tile = tlx.local_view %o_tmem[%half] : !o_buffers -> !o_buffer
+                tlx.barrier_wait %scale_full[%half], %phase : !halves
+                %alpha = tlx.local_load %scale_column : !column -> tensor<128x1xf32>
+                %shrinks = arith.cmpf olt, %alpha, %ones : tensor<128x1xf32>
+                %any = tlx.vote_any %shrinks : tensor<128x1xi1>
+                scf.if %any {
+                  %alphas = tlx.broadcast %alpha : tensor<128x1xf32> -> !part
+                  scf.for %at_column = %c0 to %head_dim step %quarter : i32 {
+                    %o_part = tlx.local_slice %o_tile[%c0, %at_column] : !o_buffer -> !o_part
+                    %old = tlx.local_load %o_part : !o_part -> !part
+                    %new = arith.mulf %old, %alphas : !part
+                    tlx.local_store %new, %o_part : !part, !o_part
+                  } {tlx.unroll = 4}
+                }
+                tlx.remote_barrier_arrive %o_ready[%half] mask(%c1) : !halves
+              } {tlx.unroll = 2}
+              %n1 = arith.addi %n, %c1 : i32
+              scf.yield %n1 : i32
+            }
 
-          %tile_slot, %tile_phase = tlx.ring %tile stages(1) : i32
-          scf.for %half = %c0 to %c2 step %c1 : i32 {
-            %o_tile = tlx.local_view %o_tmem[%half] : !o_buffers -> !o_buffer
-            %out_tile = tlx.local_view %out_smem[%half] : !out_buffers -> !out_buffer
-            %inverse_rows = tlx.local_view %inverse_smem[%half] : !row_buffers -> !row_buffer
-            tlx.barrier_wait %inverse_full[%half], %tile_phase : !halves
-            %inverse_row = tlx.local_load %inverse_rows : !row_buffer -> !rows
-            tlx.barrier_arrive %inverse_empty[%half] : !halves
-            %inverse = tlx.expand_dims %inverse_row dim 1 : !rows -> tensor<128x1xf32>
-            %inverses = tlx.broadcast %inverse : tensor<128x1xf32> -> !output
-            %sees = arith.cmpf ogt, %inverses, %nothing : !output
-            tlx.barrier_wait %out_empty[%half], %out_phase producer : !halves
-            tlx.barrier_wait %o_full[%half], %tile_phase : !halves
-            scf.for %at_column = %c0 to %head_dim step %c64 : i32 {
-              %o_panel = tlx.local_slice %o_tile[%c0, %at_column] : !o_buffer -> !o_panel
-              %out_panel = tlx.local_slice %out_tile[%c0, %at_column] : !out_buffer -> !out_panel
-              %sum = tlx.local_load %o_panel : !o_panel -> !output
-              %scaled = arith.mulf %sum, %inverses : !output
-              %seen = arith.select %sees, %scaled, %nothing : !row_seen, !output
-              %rounded = arith.truncf %seen : !output to !output_16
-              tlx.local_store %rounded, %out_panel : !output_16, !out_panel
+            %tile_slot, %tile_phase = tlx.ring %tile stages(1) : i32
+            scf.for %half = %c0 to %c2 step %c1 : i32 {
+              %o_tile = tlx.local_view %o_tmem[%half] : !o_buffers -> !o_buffer
+              %out_tile = tlx.local_view %out_smem[%half] : !out_buffers -> !out_buffer
+              %inverse_rows = tlx.local_view %inverse_smem[%half] : !row_buffers -> !row_buffer
+              tlx.barrier_wait %inverse_full[%half], %tile_phase : !halves
+              %inverse_row = tlx.local_load %inverse_rows : !row_buffer -> !rows
+              tlx.barrier_arrive %inverse_empty[%half] : !halves
+              %inverse = tlx.expand_dims %inverse_row dim 1 : !rows -> tensor<128x1xf32>
+              %inverses = tlx.broadcast %inverse : tensor<128x1xf32> -> !output
+              %sees = arith.cmpf ogt, %inverses, %nothing : !output
+              tlx.barrier_wait %out_empty[%half], %out_phase producer : !halves
+              tlx.barrier_wait %o_full[%half], %tile_phase : !halves
+              scf.for %at_column = %c0 to %head_dim step %c64 : i32 {
+                %o_panel = tlx.local_slice %o_tile[%c0, %at_column] : !o_buffer -> !o_panel
+                %out_panel = tlx.local_slice %out_tile[%c0, %at_column] : !out_buffer -> !out_panel
+                %sum = tlx.local_load %o_panel : !o_panel -> !output
+                %scaled = arith.mulf %sum, %inverses : !output
+                %seen = arith.select %sees, %scaled, %nothing : !row_seen, !output
+                %rounded = arith.truncf %seen : !output to !output_16
+                tlx.local_store %rounded, %out_panel : !output_16, !out_panel
+              } {tlx.unroll = 2}
+              // The next tile's sums may begin; the copy is yet to start.
+              tlx.remote_barrier_arrive %o_ready[%half] mask(%c1) : !halves
+              tlx.barrier_arrive %out_full[%half] : !halves
             } {tlx.unroll = 2}
-            // The next tile's sums may begin; the copy is yet to start.
-            tlx.remote_barrier_arrive %o_ready[%half] mask(%c1) : !halves
-            tlx.barrier_arrive %out_full[%half] : !halves
-          } {tlx.unroll = 2}
-          %step_1 = arith.addi %last, %c1 : i32
-          %tile_1 = arith.addi %tile, %c1 : i32
-          scf.yield %step_1, %tile_1 : i32, i32
-        } else {
-          %zero_16 = arith.truncf %nothing : !output to !output_16
-          scf.for %half = %c0 to %c2 step %c1 : i32 {
-            %out_tile = tlx.local_view %out_smem[%half] : !out_buffers -> !out_buffer
-            tlx.barrier_wait %out_empty[%half], %out_phase producer : !halves
-            scf.for %at_column = %c0 to %head_dim step %c64 : i32 {
-              %out_panel = tlx.local_slice %out_tile[%c0, %at_column] : !out_buffer -> !out_panel
-              tlx.local_store %zero_16, %out_panel : !output_16, !out_panel
-            } {tlx.unroll = 2}
-            tlx.barrier_arrive %out_full[%half] : !halves
+            %step_1 = arith.addi %last, %c1 : i32
+            %tile_1 = arith.addi %tile, %c1 : i32
+            scf.yield %step_1, %tile_1 : i32, i32
+          } else {
+            %zero_16 = arith.truncf %nothing : !output to !output_16
+            scf.for %half = %c0 to %c2 step %c1 : i32 {
+              %out_tile = tlx.local_view %out_smem[%half] : !out_buffers -> !out_buffer
+              tlx.barrier_wait %out_empty[%half], %out_phase producer : !halves
+              scf.for %at_column = %c0 to %head_dim step %c64 : i32 {
+                %out_panel = tlx.local_slice %out_tile[%c0, %at_column] : !out_buffer -> !out_panel
+                tlx.local_store %zero_16, %out_panel : !output_16, !out_panel
+              } {tlx.unroll = 2}
+              tlx.barrier_arrive %out_full[%half] : !halves
+            }
+            scf.yield %step, %tile : i32, i32
           }
-          scf.yield %step, %tile : i32, i32
+          scf.yield %next#0, %next#1 : i32, i32
         }
-        scf.yield %next#0, %next#1 : i32, i32
+        %more, %next_first, %next_end = func.call @next_share(
+            %dynamic, %share, %response, %share_full, %share_empty, %item_starts,
+            %ctas) : (i1, i32, !response, !bar, !bar, !tlx.ptr<i32>, i32)
+            -> (i1, i32, i32)
+        %share_1 = arith.addi %share, %c1 : i32
+        %count_of_share = arith.subi %stop, %first : i32
+        %before_1 = arith.addi %before, %count_of_share : i32
+        scf.condition(%more) %share_1, %next_first, %next_end, %end#0, %end#1, %before_1
+            : i32, i32, i32, i32, i32, i32
+      } do {
+      ^bb0(%share: i32, %first: i32, %stop: i32, %step_0: i32, %tile_0: i32, %before: i32):
+        scf.yield %share, %first, %stop, %step_0, %tile_0, %before : i32, i32, i32, i32, i32, i32
       }
     }
 
@@ -621,50 +700,83 @@ tlx.kernel @attention_fwd(
       %v_columns = arith.divui %head_dim, %ctas : i32
       %v_column = arith.muli %rank, %v_columns : i32
       // `count` runs over all blocks of keys and of values.
-      %end:2 = scf.for %item = %first_item to %end_item step %c1
-          iter_args(%count = %c0, %tile = %c0) -> (i32, i32) : i32 {
-        %at:7 = func.call @decode(
-            %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-        %row_end = arith.addi %at#1, %tile_rows : i32
-        %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
-            %causal) : (i32, i32, i32, i32, i1) -> i32
-        %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
-        %kv_head = arith.divui %at#0, %heads_per_group : i32
-        %next:2 = scf.if %has_keys -> (i32, i32) {
-          %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
-          %k0 = tlx.local_view %k_smem[%slot0] : !k_buffers -> !k_buffer
-          %k_row0 = func.call @within(%k_begin, %at#6, %has_peer) : (i32, i32, i1) -> i32
-          tlx.barrier_wait %kv_empty[%slot0], %phase0 producer : !ring
-          scf.if %leads {
-            tlx.barrier_expect_bytes %kv_full[%slot0], %k0 cta_group(CTAS)
-                : !ring, !k_buffer
-          }
-          tlx.async_descriptor_load %k[%k_row0, %kv_head, %c0] segment(%at#5, %at#6),
-              %k0 signal %kv_full[%slot0] cta_group(CTAS)
-              : !k_tensor, !k_buffer, !ring
+      %shares:5 = scf.while (
+          %share = %c0, %first = %first_item, %stop = %end_item, %count_0 = %c0,
+          %tile_0 = %c0)
+          : (i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32) {
+        %end:2 = scf.for %item = %first to %stop step %c1
+            iter_args(%count = %count_0, %tile = %tile_0) -> (i32, i32) : i32 {
+          %at:7 = func.call @decode(
+              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %row_end = arith.addi %at#1, %tile_rows : i32
+          %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
+              %causal) : (i32, i32, i32, i32, i1) -> i32
+          %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
+          %kv_head = arith.divui %at#0, %heads_per_group : i32
+          %next:2 = scf.if %has_keys -> (i32, i32) {
+            %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
+            %k0 = tlx.local_view %k_smem[%slot0] : !k_buffers -> !k_buffer
+            %k_row0 = func.call @within(%k_begin, %at#6, %has_peer) : (i32, i32, i1) -> i32
+            tlx.barrier_wait %kv_empty[%slot0], %phase0 producer : !ring
+            scf.if %leads {
+              tlx.barrier_expect_bytes %kv_full[%slot0], %k0 cta_group(CTAS)
+                  : !ring, !k_buffer
+            }
+            tlx.async_descriptor_load %k[%k_row0, %kv_head, %c0] segment(%at#5, %at#6),
+                %k0 signal %kv_full[%slot0] cta_group(CTAS)
+                : !k_tensor, !k_buffer, !ring
 
-          %q_slot, %q_phase = tlx.ring %tile stages(Q_STAGES) : i32
-          %q_tile = tlx.local_view %q_smem[%q_slot] : !q_buffers -> !q_buffer
-          tlx.barrier_wait %q_empty[%q_slot], %q_phase producer : !q_ring
-          %q_first = arith.addi %at#1, %own_row : i32
-          %q_row = func.call @within(%q_first, %at#3, %has_peer) : (i32, i32, i1) -> i32
-          scf.if %leads {
-            tlx.barrier_expect_bytes %q_full[%q_slot], %q_tile cta_group(CTAS)
-                : !q_ring, !q_buffer
-          }
-          tlx.async_descriptor_load %q[%q_row, %at#0, %c0] segment(%at#2, %at#3),
-              %q_tile signal %q_full[%q_slot] cta_group(CTAS)
-              : !q_tensor, !q_buffer, !q_ring
+            %q_slot, %q_phase = tlx.ring %tile stages(Q_STAGES) : i32
+            %q_tile = tlx.local_view %q_smem[%q_slot] : !q_buffers -> !q_buffer
+            tlx.barrier_wait %q_empty[%q_slot], %q_phase producer : !q_ring
+            %q_first = arith.addi %at#1, %own_row : i32
+            %q_row = func.call @within(%q_first, %at#3, %has_peer) : (i32, i32, i1) -> i32
+            scf.if %leads {
+              tlx.barrier_expect_bytes %q_full[%q_slot], %q_tile cta_group(CTAS)
+                  : !q_ring, !q_buffer
+            }
+            tlx.async_descriptor_load %q[%q_row, %at#0, %c0] segment(%at#2, %at#3),
+                %q_tile signal %q_full[%q_slot] cta_group(CTAS)
+                : !q_tensor, !q_buffer, !q_ring
 
-          // Values follow one block behind the keys, in the order of their use.
-          %count_1 = arith.addi %count, %c1 : i32
-          %last = scf.for %j = %c1 to %blocks step %c1
-              iter_args(%n = %count_1) -> (i32) : i32 {
-            %k_row = arith.muli %j, %block_n : i32
-            %v_row = arith.subi %k_row, %block_n : i32
-            %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
+            // Values follow one block behind the keys, in the order of their use.
+            %count_1 = arith.addi %count, %c1 : i32
+            %last = scf.for %j = %c1 to %blocks step %c1
+                iter_args(%n = %count_1) -> (i32) : i32 {
+              %k_row = arith.muli %j, %block_n : i32
+              %v_row = arith.subi %k_row, %block_n : i32
+              %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
+              %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
+              tlx.barrier_wait %kv_empty[%v_slot], %v_phase producer : !ring
+              scf.if %leads {
+                tlx.barrier_expect_bytes %kv_full[%v_slot], %v_tile cta_group(CTAS)
+                    : !ring, !v_buffer
+              }
+              tlx.async_descriptor_load %v[%v_row, %kv_head, %v_column]
+                  segment(%at#5, %at#6), %v_tile signal %kv_full[%v_slot]
+                  cta_group(CTAS) : !v_tensor, !v_buffer, !ring
+
+              %n1 = arith.addi %n, %c1 : i32
+              %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
+              %k_tile = tlx.local_view %k_smem[%slot] : !k_buffers -> !k_buffer
+              %k_first = arith.addi %k_row, %k_begin : i32
+              %k_own = func.call @within(%k_first, %at#6, %has_peer) : (i32, i32, i1) -> i32
+              tlx.barrier_wait %kv_empty[%slot], %phase producer : !ring
+              scf.if %leads {
+                tlx.barrier_expect_bytes %kv_full[%slot], %k_tile cta_group(CTAS)
+                    : !ring, !k_buffer
+              }
+              tlx.async_descriptor_load %k[%k_own, %kv_head, %c0]
+                  segment(%at#5, %at#6), %k_tile signal %kv_full[%slot]
+                  cta_group(CTAS) : !k_tensor, !k_buffer, !ring
+              %n2 = arith.addi %n1, %c1 : i32
+              scf.yield %n2 : i32
+            }
+            %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
+            %blocks_1 = arith.subi %blocks, %c1 : i32
+            %v_row = arith.muli %blocks_1, %block_n : i32
             %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
             tlx.barrier_wait %kv_empty[%v_slot], %v_phase producer : !ring
             scf.if %leads {
@@ -674,42 +786,24 @@ tlx.kernel @attention_fwd(
             tlx.async_descriptor_load %v[%v_row, %kv_head, %v_column]
                 segment(%at#5, %at#6), %v_tile signal %kv_full[%v_slot]
                 cta_group(CTAS) : !v_tensor, !v_buffer, !ring
-
-            %n1 = arith.addi %n, %c1 : i32
-            %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
-            %k_tile = tlx.local_view %k_smem[%slot] : !k_buffers -> !k_buffer
-            %k_first = arith.addi %k_row, %k_begin : i32
-            %k_own = func.call @within(%k_first, %at#6, %has_peer) : (i32, i32, i1) -> i32
-            tlx.barrier_wait %kv_empty[%slot], %phase producer : !ring
-            scf.if %leads {
-              tlx.barrier_expect_bytes %kv_full[%slot], %k_tile cta_group(CTAS)
-                  : !ring, !k_buffer
-            }
-            tlx.async_descriptor_load %k[%k_own, %kv_head, %c0]
-                segment(%at#5, %at#6), %k_tile signal %kv_full[%slot]
-                cta_group(CTAS) : !k_tensor, !k_buffer, !ring
-            %n2 = arith.addi %n1, %c1 : i32
-            scf.yield %n2 : i32
+            %count_2 = arith.addi %last, %c1 : i32
+            %tile_1 = arith.addi %tile, %c1 : i32
+            scf.yield %count_2, %tile_1 : i32, i32
+          } else {
+            scf.yield %count, %tile : i32, i32
           }
-          %v_slot, %v_phase = tlx.ring %last stages(STAGES) : i32
-          %blocks_1 = arith.subi %blocks, %c1 : i32
-          %v_row = arith.muli %blocks_1, %block_n : i32
-          %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
-          tlx.barrier_wait %kv_empty[%v_slot], %v_phase producer : !ring
-          scf.if %leads {
-            tlx.barrier_expect_bytes %kv_full[%v_slot], %v_tile cta_group(CTAS)
-                : !ring, !v_buffer
-          }
-          tlx.async_descriptor_load %v[%v_row, %kv_head, %v_column]
-              segment(%at#5, %at#6), %v_tile signal %kv_full[%v_slot]
-              cta_group(CTAS) : !v_tensor, !v_buffer, !ring
-          %count_2 = arith.addi %last, %c1 : i32
-          %tile_1 = arith.addi %tile, %c1 : i32
-          scf.yield %count_2, %tile_1 : i32, i32
-        } else {
-          scf.yield %count, %tile : i32, i32
+          scf.yield %next#0, %next#1 : i32, i32
         }
-        scf.yield %next#0, %next#1 : i32, i32
+        %more, %next_first, %next_end = func.call @next_share(
+            %dynamic, %share, %response, %share_full, %share_empty, %item_starts,
+            %ctas) : (i1, i32, !response, !bar, !bar, !tlx.ptr<i32>, i32)
+            -> (i1, i32, i32)
+        %share_1 = arith.addi %share, %c1 : i32
+        scf.condition(%more) %share_1, %next_first, %next_end, %end#0, %end#1
+            : i32, i32, i32, i32, i32
+      } do {
+      ^bb0(%share: i32, %first: i32, %stop: i32, %count_0: i32, %tile_0: i32):
+        scf.yield %share, %first, %stop, %count_0, %tile_0 : i32, i32, i32, i32, i32
       }
     }
 
@@ -730,48 +824,89 @@ tlx.kernel @attention_fwd(
       %p1_second = tlx.local_slice %p1[%c0, %half_n] : !p_buffer -> !p_half
       %o1 = tlx.local_view %o_tmem[%c1] : !o_buffers -> !o_buffer
       %true = arith.constant true
-      // The leader's, for both.
-      %first = arith.select %leads, %first_item, %end_item : i32
-      %end:3 = scf.for %item = %first to %end_item step %c1
-          iter_args(%count = %c0, %step = %c0, %tile = %c0) -> (i32, i32, i32) : i32 {
-        %at:7 = func.call @decode(
-            %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-        %row_end = arith.addi %at#1, %tile_rows : i32
-        %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
-            %causal) : (i32, i32, i32, i32, i1) -> i32
-        %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
-        %next:3 = scf.if %has_keys -> (i32, i32, i32) {
-          %q_slot, %q_phase = tlx.ring %tile stages(Q_STAGES) : i32
-          %q_tile = tlx.local_view %q_smem[%q_slot] : !q_buffers -> !q_buffer
-          %q0 = tlx.local_slice %q_tile[%c0, %c0] : !q_buffer -> !q_rows
-          %q1 = tlx.local_slice %q_tile[%c128, %c0] : !q_buffer -> !q_rows
-          %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
-          %k0 = tlx.local_view %k_smem[%slot0] : !k_buffers -> !k_buffer
-          %k0_t = tlx.local_trans %k0 : !k_buffer -> !kt_buffer
-          tlx.barrier_wait %kv_full[%slot0], %phase0 : !ring
-          tlx.barrier_wait %q_full[%q_slot], %q_phase : !q_ring
-          tlx.async_dot %q0, %k0_t, %s0 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
-          tlx.tcgen05_commit %s_full[%c0] multicast(%all) : !halves
-          tlx.async_dot %q1, %k0_t, %s1 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
-          tlx.tcgen05_commit %s_full[%c1] multicast(%all) : !halves
-          tlx.tcgen05_commit %kv_empty[%slot0] multicast(%all) : !ring
+      %shares:6 = scf.while (
+          %share = %c0, %first = %first_item, %stop = %end_item, %count_0 = %c0,
+          %step_0 = %c0, %tile_0 = %c0)
+          : (i32, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32, i32) {
+          // The leader's, for both.
+        %own_first = arith.select %leads, %first, %stop : i32
+        %end:3 = scf.for %item = %own_first to %stop step %c1
+            iter_args(%count = %count_0, %step = %step_0, %tile = %tile_0)
+            -> (i32, i32, i32) : i32 {
+          %at:7 = func.call @decode(
+              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %row_end = arith.addi %at#1, %tile_rows : i32
+          %blocks = func.call @count_blocks(%row_end, %at#3, %at#6, %block_n,
+              %causal) : (i32, i32, i32, i32, i1) -> i32
+          %has_keys = arith.cmpi sgt, %blocks, %c0 : i32
+          %next:3 = scf.if %has_keys -> (i32, i32, i32) {
+            %q_slot, %q_phase = tlx.ring %tile stages(Q_STAGES) : i32
+            %q_tile = tlx.local_view %q_smem[%q_slot] : !q_buffers -> !q_buffer
+            %q0 = tlx.local_slice %q_tile[%c0, %c0] : !q_buffer -> !q_rows
+            %q1 = tlx.local_slice %q_tile[%c128, %c0] : !q_buffer -> !q_rows
+            %slot0, %phase0 = tlx.ring %count stages(STAGES) : i32
+            %k0 = tlx.local_view %k_smem[%slot0] : !k_buffers -> !k_buffer
+            %k0_t = tlx.local_trans %k0 : !k_buffer -> !kt_buffer
+            tlx.barrier_wait %kv_full[%slot0], %phase0 : !ring
+            tlx.barrier_wait %q_full[%q_slot], %q_phase : !q_ring
+            tlx.async_dot %q0, %k0_t, %s0 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
+            tlx.tcgen05_commit %s_full[%c0] multicast(%all) : !halves
+            tlx.async_dot %q1, %k0_t, %s1 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
+            tlx.tcgen05_commit %s_full[%c1] multicast(%all) : !halves
+            tlx.tcgen05_commit %kv_empty[%slot0] multicast(%all) : !ring
 
-          %count_1 = arith.addi %count, %c1 : i32
-          %last:2 = scf.for %j = %c1 to %blocks step %c1
-              iter_args(%n = %count_1, %s = %step) -> (i32, i32) : i32 {
-            %more = arith.cmpi sgt, %j, %c1 : i32
-            %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
+            %count_1 = arith.addi %count, %c1 : i32
+            %last:2 = scf.for %j = %c1 to %blocks step %c1
+                iter_args(%n = %count_1, %s = %step) -> (i32, i32) : i32 {
+              %more = arith.cmpi sgt, %j, %c1 : i32
+              %v_slot, %v_phase = tlx.ring %n stages(STAGES) : i32
+              %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
+              %v_first = tlx.local_slice %v_tile[%c0, %c0] : !v_buffer -> !v_half
+              %v_second = tlx.local_slice %v_tile[%half_n, %c0] : !v_buffer -> !v_half
+              %n1 = arith.addi %n, %c1 : i32
+              %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
+              %k_tile = tlx.local_view %k_smem[%slot] : !k_buffers -> !k_buffer
+              %k_t = tlx.local_trans %k_tile : !k_buffer -> !kt_buffer
+              %s_slot, %s_phase = tlx.ring %s stages(1) : i32
+
+              tlx.barrier_wait %kv_full[%v_slot], %v_phase : !ring
+              tlx.barrier_wait %o_ready[%c0], %s_phase producer : !halves
+              tlx.barrier_wait %p_half[%c0], %s_phase : !halves
+              tlx.async_dot %p0_first, %v_first, %o0 accumulate(%more) cta_group(CTAS)
+                  : !p_half, !v_half, !o_buffer
+              tlx.barrier_wait %p_full[%c0], %s_phase : !halves
+              tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true) cta_group(CTAS)
+                  : !p_half, !v_half, !o_buffer
+              tlx.barrier_wait %kv_full[%slot], %phase : !ring
+              tlx.async_dot %q0, %k_t, %s0 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
+              tlx.tcgen05_commit %s_full[%c0] multicast(%all) : !halves
+
+              tlx.barrier_wait %o_ready[%c1], %s_phase producer : !halves
+              tlx.barrier_wait %p_half[%c1], %s_phase : !halves
+              tlx.async_dot %p1_first, %v_first, %o1 accumulate(%more) cta_group(CTAS)
+                  : !p_half, !v_half, !o_buffer
+              tlx.barrier_wait %p_full[%c1], %s_phase : !halves
+              tlx.async_dot %p1_second, %v_second, %o1 accumulate(%true) cta_group(CTAS)
+                  : !p_half, !v_half, !o_buffer
+              tlx.tcgen05_commit %kv_empty[%v_slot] multicast(%all) : !ring
+              tlx.async_dot %q1, %k_t, %s1 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
+              tlx.tcgen05_commit %s_full[%c1] multicast(%all) : !halves
+              tlx.tcgen05_commit %kv_empty[%slot] multicast(%all) : !ring
+              %n2 = arith.addi %n1, %c1 : i32
+              %s_1 = arith.addi %s, %c1 : i32
+              scf.yield %n2, %s_1 : i32, i32
+            }
+            tlx.tcgen05_commit %q_empty[%q_slot] multicast(%all) : !q_ring
+
+            // The last values.
+            %more = arith.cmpi sgt, %blocks, %c1 : i32
+            %v_slot, %v_phase = tlx.ring %last#0 stages(STAGES) : i32
             %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
             %v_first = tlx.local_slice %v_tile[%c0, %c0] : !v_buffer -> !v_half
             %v_second = tlx.local_slice %v_tile[%half_n, %c0] : !v_buffer -> !v_half
-            %n1 = arith.addi %n, %c1 : i32
-            %slot, %phase = tlx.ring %n1 stages(STAGES) : i32
-            %k_tile = tlx.local_view %k_smem[%slot] : !k_buffers -> !k_buffer
-            %k_t = tlx.local_trans %k_tile : !k_buffer -> !kt_buffer
-            %s_slot, %s_phase = tlx.ring %s stages(1) : i32
-
+            %s_slot, %s_phase = tlx.ring %last#1 stages(1) : i32
             tlx.barrier_wait %kv_full[%v_slot], %v_phase : !ring
             tlx.barrier_wait %o_ready[%c0], %s_phase producer : !halves
             tlx.barrier_wait %p_half[%c0], %s_phase : !halves
@@ -780,10 +915,7 @@ tlx.kernel @attention_fwd(
             tlx.barrier_wait %p_full[%c0], %s_phase : !halves
             tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true) cta_group(CTAS)
                 : !p_half, !v_half, !o_buffer
-            tlx.barrier_wait %kv_full[%slot], %phase : !ring
-            tlx.async_dot %q0, %k_t, %s0 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
-            tlx.tcgen05_commit %s_full[%c0] multicast(%all) : !halves
-
+            tlx.tcgen05_commit %o_full[%c0] multicast(%all) : !halves
             tlx.barrier_wait %o_ready[%c1], %s_phase producer : !halves
             tlx.barrier_wait %p_half[%c1], %s_phase : !halves
             tlx.async_dot %p1_first, %v_first, %o1 accumulate(%more) cta_group(CTAS)
@@ -792,70 +924,89 @@ tlx.kernel @attention_fwd(
             tlx.async_dot %p1_second, %v_second, %o1 accumulate(%true) cta_group(CTAS)
                 : !p_half, !v_half, !o_buffer
             tlx.tcgen05_commit %kv_empty[%v_slot] multicast(%all) : !ring
-            tlx.async_dot %q1, %k_t, %s1 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
-            tlx.tcgen05_commit %s_full[%c1] multicast(%all) : !halves
-            tlx.tcgen05_commit %kv_empty[%slot] multicast(%all) : !ring
-            %n2 = arith.addi %n1, %c1 : i32
-            %s_1 = arith.addi %s, %c1 : i32
-            scf.yield %n2, %s_1 : i32, i32
+            tlx.tcgen05_commit %o_full[%c1] multicast(%all) : !halves
+
+            %count_2 = arith.addi %last#0, %c1 : i32
+            %step_1 = arith.addi %last#1, %c1 : i32
+            %tile_1 = arith.addi %tile, %c1 : i32
+            scf.yield %count_2, %step_1, %tile_1 : i32, i32, i32
+          } else {
+            scf.yield %count, %step, %tile : i32, i32, i32
           }
-          tlx.tcgen05_commit %q_empty[%q_slot] multicast(%all) : !q_ring
-
-          // The last values.
-          %more = arith.cmpi sgt, %blocks, %c1 : i32
-          %v_slot, %v_phase = tlx.ring %last#0 stages(STAGES) : i32
-          %v_tile = tlx.local_view %v_smem[%v_slot] : !v_buffers -> !v_buffer
-          %v_first = tlx.local_slice %v_tile[%c0, %c0] : !v_buffer -> !v_half
-          %v_second = tlx.local_slice %v_tile[%half_n, %c0] : !v_buffer -> !v_half
-          %s_slot, %s_phase = tlx.ring %last#1 stages(1) : i32
-          tlx.barrier_wait %kv_full[%v_slot], %v_phase : !ring
-          tlx.barrier_wait %o_ready[%c0], %s_phase producer : !halves
-          tlx.barrier_wait %p_half[%c0], %s_phase : !halves
-          tlx.async_dot %p0_first, %v_first, %o0 accumulate(%more) cta_group(CTAS)
-              : !p_half, !v_half, !o_buffer
-          tlx.barrier_wait %p_full[%c0], %s_phase : !halves
-          tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true) cta_group(CTAS)
-              : !p_half, !v_half, !o_buffer
-          tlx.tcgen05_commit %o_full[%c0] multicast(%all) : !halves
-          tlx.barrier_wait %o_ready[%c1], %s_phase producer : !halves
-          tlx.barrier_wait %p_half[%c1], %s_phase : !halves
-          tlx.async_dot %p1_first, %v_first, %o1 accumulate(%more) cta_group(CTAS)
-              : !p_half, !v_half, !o_buffer
-          tlx.barrier_wait %p_full[%c1], %s_phase : !halves
-          tlx.async_dot %p1_second, %v_second, %o1 accumulate(%true) cta_group(CTAS)
-              : !p_half, !v_half, !o_buffer
-          tlx.tcgen05_commit %kv_empty[%v_slot] multicast(%all) : !ring
-          tlx.tcgen05_commit %o_full[%c1] multicast(%all) : !halves
-
-          %count_2 = arith.addi %last#0, %c1 : i32
-          %step_1 = arith.addi %last#1, %c1 : i32
-          %tile_1 = arith.addi %tile, %c1 : i32
-          scf.yield %count_2, %step_1, %tile_1 : i32, i32, i32
-        } else {
-          scf.yield %count, %step, %tile : i32, i32, i32
+          scf.yield %next#0, %next#1, %next#2 : i32, i32, i32
         }
-        scf.yield %next#0, %next#1, %next#2 : i32, i32, i32
+        %more, %next_first, %next_end = func.call @next_share(
+            %dynamic, %share, %response, %share_full, %share_empty, %item_starts,
+            %ctas) : (i1, i32, !response, !bar, !bar, !tlx.ptr<i32>, i32)
+            -> (i1, i32, i32)
+        %share_1 = arith.addi %share, %c1 : i32
+        scf.condition(%more) %share_1, %next_first, %next_end, %end#0, %end#1, %end#2
+            : i32, i32, i32, i32, i32, i32
+      } do {
+      ^bb0(%share: i32, %first: i32, %stop: i32, %count_0: i32, %step_0: i32, %tile_0: i32):
+        scf.yield %share, %first, %stop, %count_0, %step_0, %tile_0 : i32, i32, i32, i32, i32, i32
       }
     }
 
     tlx.async_task @store warps(1) registers(OTHER_REGISTERS) {
-      scf.for %item = %first_item to %end_item step %c1 : i32 {
-        %at:7 = func.call @decode(
-            %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
-            %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
-            i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
-        %passed = arith.subi %item, %first_item : i32
-        %slot, %phase = tlx.ring %passed stages(1) : i32
-        scf.for %half = %c0 to %c2 step %c1 : i32 {
-          %out_tile = tlx.local_view %out_smem[%half] : !out_buffers -> !out_buffer
-          %half_row = arith.muli %half, %c128 : i32
-          %first_row = arith.addi %half_row, %own_row : i32
-          %row = arith.addi %at#1, %first_row : i32
-          tlx.barrier_wait %out_full[%half], %phase : !halves
-          tlx.async_descriptor_store %o[%row, %at#0, %c0] segment(%at#4, %at#3),
-              %out_tile : !o_tensor, !out_buffer
-          tlx.async_descriptor_store_wait pending(0)
-          tlx.barrier_arrive %out_empty[%half] : !halves
+      %shares:4 = scf.while (
+          %share = %c0, %first = %first_item, %stop = %end_item, %before = %c0)
+          : (i32, i32, i32, i32) -> (i32, i32, i32, i32) {
+        scf.for %item = %first to %stop step %c1 : i32 {
+          %at:7 = func.call @decode(
+              %item, %items, %q_offsets, %k_offsets, %q_length, %k_length, %jagged,
+              %broadcast_query) : (i32, !tlx.ptr<i32>, !tlx.ptr<i32>, !tlx.ptr<i32>,
+              i32, i32, i1, i1) -> (i32, i32, i32, i32, i32, i32, i32)
+          %within_share = arith.subi %item, %first : i32
+          %passed = arith.addi %within_share, %before : i32
+          %slot, %phase = tlx.ring %passed stages(1) : i32
+          scf.for %half = %c0 to %c2 step %c1 : i32 {
+            %out_tile = tlx.local_view %out_smem[%half] : !out_buffers -> !out_buffer
+            %half_row = arith.muli %half, %c128 : i32
+            %first_row = arith.addi %half_row, %own_row : i32
+            %row = arith.addi %at#1, %first_row : i32
+            tlx.barrier_wait %out_full[%half], %phase : !halves
+            tlx.async_descriptor_store %o[%row, %at#0, %c0] segment(%at#4, %at#3),
+                %out_tile : !o_tensor, !out_buffer
+            tlx.async_descriptor_store_wait pending(0)
+            tlx.barrier_arrive %out_empty[%half] : !halves
+          }
+        }
+        %more, %next_first, %next_end = func.call @next_share(
+            %dynamic, %share, %response, %share_full, %share_empty, %item_starts,
+            %ctas) : (i1, i32, !response, !bar, !bar, !tlx.ptr<i32>, i32)
+            -> (i1, i32, i32)
+        %share_1 = arith.addi %share, %c1 : i32
+        %count_of_share = arith.subi %stop, %first : i32
+        %before_1 = arith.addi %before, %count_of_share : i32
+        scf.condition(%more) %share_1, %next_first, %next_end, %before_1
+            : i32, i32, i32, i32
+      } do {
+      ^bb0(%share: i32, %first: i32, %stop: i32, %before: i32):
+        scf.yield %share, %first, %stop, %before : i32, i32, i32, i32
+      }
+    }
+
+    tlx.async_task @schedule warps(1) registers(OTHER_REGISTERS) {
+      // While a share is worked on, the next one is asked for: of a pair by the
+      // leader, for both.
+      scf.if %dynamic {
+        %shares = scf.while (%share = %c0) : (i32) -> (i32) {
+          %slot, %phase = tlx.ring %share stages(1) : i32
+          tlx.barrier_expect_bytes %share_full, %response : !bar, !response
+          scf.if %leads {
+            tlx.barrier_wait %share_empty, %phase producer : !bar
+            tlx.clc_try_cancel %response signal %share_full multicast : !response, !bar
+          }
+          %more, %first, %stop = func.call @next_share(
+              %dynamic, %share, %response, %share_full, %share_empty, %item_starts,
+              %ctas) : (i1, i32, !response, !bar, !bar, !tlx.ptr<i32>, i32)
+              -> (i1, i32, i32)
+          %share_1 = arith.addi %share, %c1 : i32
+          scf.condition(%more) %share_1 : i32
+        } do {
+        ^bb0(%share: i32):
+          scf.yield %share : i32
         }
       }
     }

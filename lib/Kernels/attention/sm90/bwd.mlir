@@ -10,7 +10,8 @@
 // balanced: items item_starts[cta] to item_starts[cta + 1] of the work list. It
 // keeps K and V, streams the queries of every head of the group that see them, and
 // sums dK and dV in registers. Its share of dQ is added to dq_acc in global memory,
-// which ../bwd_post.mlir scales and rounds.
+// which ../bwd_post.mlir scales and rounds. With FRAGMENTS, pieces whose rows all exist
+// lie there transposed, as threads hold them.
 //
 // If DETERMINISTIC, additions to a piece of dQ have an order. Tiles take turns, by a
 // semaphore for each piece: who is the i-th waits for i tiles before it, which come before
@@ -243,6 +244,9 @@ tlx.kernel @attention_bwd(
   // Whether dS takes P as it was rounded for dV, so that its fp32 values need no
   // registers while dP is in flight.
   %rounded_p = tlx.param ROUNDED_P = true : i1
+  // Whether pieces of dQ whose rows all exist go to dq_acc as threads hold their
+  // transposes, which takes a quarter of the stores.
+  %fragments = tlx.param FRAGMENTS = false : i1
   tlx.param LOAD_REGISTERS = 24 from 24 to 256 step 8 : i32
   tlx.param COMPUTE_REGISTERS = 240 from 24 to 256 step 8 : i32
   // Pieces of dQ are 64 by 64, one for each replica.
@@ -254,6 +258,7 @@ tlx.kernel @attention_bwd(
   %c3 = arith.constant 3 : i32
   %c4 = arith.constant 4 : i32
   %c63 = arith.constant 63 : i32
+  %no_step = arith.constant -1 : i32
   %c64 = arith.constant 64 : i32
   // Slots of dk_smem for each piece of dQ: 128 / HEAD_DIM.
   %dk_slots = arith.divui %block_m, %c64 : i32
@@ -569,6 +574,16 @@ tlx.kernel @attention_bwd(
         %first_masked = arith.select %lacks_keys, %c0, %first_diagonal : i32
         %end_masked = arith.select %lacks_keys, %blocks, %diagonal_blocks : i32
 
+        // The step whose piece of dQ has rows past the end, if there is one: the last.
+        %blocks_1 = arith.subi %blocks, %c1 : i32
+        %last_distance = arith.muli %blocks_1, %block_m : i32
+        %last_block = arith.addi %first_query, %last_distance : i32
+        %last_piece = arith.addi %last_block, %ds_row : i32
+        %last_end = arith.addi %last_piece, %c64 : i32
+        %is_partial = arith.cmpi sgt, %last_end, %q_len : i32
+        %step_of_last = arith.select %ascends, %blocks_1, %c0 : i32
+        %partial_step = arith.select %is_partial, %step_of_last, %no_step : i32
+
         %has_queries = arith.cmpi sgt, %blocks, %c0 : i32
         %k_slot, %k_phase = tlx.ring %tile stages(2) : i32
         %dk_sum, %s_after = scf.if %has_queries -> (!gradient, !scores) {
@@ -700,7 +715,14 @@ tlx.kernel @attention_bwd(
               tlx.barrier_arrive %q_empty[%slot] : !ring
               %dq = tlx.async_dot_wait %dq_pending pending(1) : tensor<64x64xf32>
               tlx.named_barrier_wait %is_free threads(160)
-              tlx.local_store %dq, %piece_t {tlx.unfenced} : tensor<64x64xf32>, !dqt_buffer
+              %is_whole = arith.cmpi ne, %j, %partial_step : i32
+              %by_fragments = arith.andi %fragments, %is_whole : i1
+              scf.if %by_fragments {
+                tlx.local_store %dq, %piece {tlx.unfenced, tlx.fragments}
+                    : tensor<64x64xf32>, !dq_buffer
+              } else {
+                tlx.local_store %dq, %piece_t {tlx.unfenced} : tensor<64x64xf32>, !dqt_buffer
+              }
               tlx.named_barrier_arrive %is_there threads(160)
 
               %s_next = tlx.async_dot_wait %s_pending pending(0) : !scores

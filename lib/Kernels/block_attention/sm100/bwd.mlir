@@ -24,15 +24,17 @@
 //   barrier    count   arrives                waits        phase completes when
 //   qk_full    1       @load (bytes)          @scores,     a chunk's Q and K are there
 //                                             @gradients
-//   qk_empty   2 or 3  @scores and @gradients @load        its S, dK and dQ are done, and it
+//   q_empty    2 or 3  @scores and @gradients @load        its S and its dK are done, and Q
 //                      (commits), @softmax                 has been rotated
 //                      with ROTATE_INPUTS
+//   k_empty    2 or 3  as q_empty             @load        its S and its dQ are done, and K
+//                                                          has been rotated
 //   do_full    1       @load (bytes)          @scores,     its dO is there
 //                                             @gradients
 //   do_empty   2       @scores and @gradients @load        its dP and its dV are done
 //                      (commits)
 //   v_full     1       @load (bytes)          @scores      its V is there
-//   v_empty    1 or 2  as qk_empty            @load        its dP is done
+//   v_empty    1 or 2  as q_empty             @load        its dP is done
 //   turned     1       @softmax               @scores      with ROTATE_INPUTS what is
 //                                                          rotated is
 //   s_full     1       @scores (commit)       @softmax     its S is there
@@ -534,7 +536,8 @@ tlx.kernel @block_attention_bwd(
   %dp_tmem = tlx.local_alloc : !s_buffer
   %g_tmem = tlx.local_alloc : !g_ring
   %qk_full = tlx.alloc_barriers arrivals(1) : !slots
-  %qk_empty = tlx.alloc_barriers arrivals((ROTARY + 1) floordiv 2 * ROTATE_INPUTS + 2) : !slots
+  %q_empty = tlx.alloc_barriers arrivals((ROTARY + 1) floordiv 2 * ROTATE_INPUTS + 2) : !slots
+  %k_empty = tlx.alloc_barriers arrivals((ROTARY + 1) floordiv 2 * ROTATE_INPUTS + 2) : !slots
   %do_full = tlx.alloc_barriers arrivals(1) : !slots
   %do_empty = tlx.alloc_barriers arrivals(2) : !slots
   %v_full = tlx.alloc_barriers arrivals(1) : !slots
@@ -607,7 +610,8 @@ tlx.kernel @block_attention_bwd(
               %in_full, %in_empty, %angles, %head_dim, %turns_v) : (!buffer, !buffer,
               !buffer, !angles_buffer, !angles_buffer, !one, !one, i32, i32, i1) -> i32
           tlx.barrier_arrive %turned[%in_slot] : !slots
-          tlx.barrier_arrive %qk_empty[%in_slot] : !slots
+          tlx.barrier_arrive %q_empty[%in_slot] : !slots
+          tlx.barrier_arrive %k_empty[%in_slot] : !slots
           scf.if %turns_v {
             tlx.barrier_arrive %v_empty[%in_slot] : !slots
           }
@@ -703,7 +707,8 @@ tlx.kernel @block_attention_bwd(
         %row = arith.muli %chunk_in_sequence, %c128 : i32
         %length = arith.subi %at#4, %at#2 : i32
 
-        // In the order in which they are free: V after dP, dO after dV, Q and K last.
+        // In the order in which they are free: V after dP, dO after dV, Q after dK, K after
+        // dQ.
         %count = arith.subi %item, %first_item : i32
         %slot, %phase = tlx.ring %count stages(STAGES) : i32
         %q_tile = tlx.local_view %q_smem[%slot] : !ring -> !buffer
@@ -718,11 +723,12 @@ tlx.kernel @block_attention_bwd(
         tlx.barrier_expect_bytes %do_full[%slot], %do_tile : !slots, !buffer
         tlx.async_descriptor_load %do[%row, %head, %c0] segment(%at#2, %length),
             %do_tile signal %do_full[%slot] : !tensor, !buffer, !slots
-        tlx.barrier_wait %qk_empty[%slot], %phase producer : !slots
+        tlx.barrier_wait %q_empty[%slot], %phase producer : !slots
         tlx.barrier_expect_bytes %qk_full[%slot], %q_tile, %k_tile
             : !slots, !buffer, !buffer
         tlx.async_descriptor_load %q[%row, %head, %c0] segment(%at#2, %length),
             %q_tile signal %qk_full[%slot] : !tensor, !buffer, !slots
+        tlx.barrier_wait %k_empty[%slot], %phase producer : !slots
         tlx.async_descriptor_load %k[%row, %head, %c0] segment(%at#2, %length),
             %k_tile signal %qk_full[%slot] : !tensor, !buffer, !slots
         scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
@@ -746,7 +752,8 @@ tlx.kernel @block_attention_bwd(
         }
         tlx.async_dot %q_tile, %k_t, %s_tmem : !buffer, !buffer_t, !s_buffer
         tlx.tcgen05_commit %s_full[%c0] : !one
-        tlx.tcgen05_commit %qk_empty[%slot] : !slots
+        tlx.tcgen05_commit %q_empty[%slot] : !slots
+        tlx.tcgen05_commit %k_empty[%slot] : !slots
         tlx.barrier_wait %do_full[%slot], %phase : !slots
         tlx.barrier_wait %v_full[%slot], %phase : !slots
         tlx.async_dot %do_tile, %v_t, %dp_tmem : !buffer, !buffer_t, !s_buffer
@@ -776,11 +783,12 @@ tlx.kernel @block_attention_bwd(
         %after_dk = func.call @start_transposed(%ds_smem, %q_tile, %g_tmem, %g_full,
             %g_empty, %after_dv, %head_dim) : (!weights_buffer, !buffer, !g_ring, !two,
             !two, i32, i32) -> i32
+        tlx.tcgen05_commit %q_empty[%slot] : !slots
         %after_dq = func.call @start_straight(%ds_smem, %k_tile, %g_tmem, %g_full,
             %g_empty, %after_dk, %head_dim) : (!weights_buffer, !buffer, !g_ring, !two,
             !two, i32, i32) -> i32
         tlx.tcgen05_commit %ds_empty[%c0] : !one
-        tlx.tcgen05_commit %qk_empty[%slot] : !slots
+        tlx.tcgen05_commit %k_empty[%slot] : !slots
         scf.yield %after_dq : i32
       }
     }

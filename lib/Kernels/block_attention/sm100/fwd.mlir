@@ -18,7 +18,7 @@
 //   @epilogue    4       takes O out of tensor memory, and copies it out
 //   @load        1       starts every copy of Q, K and V, STAGES chunks ahead
 //   @scores      1       starts S = Q K^T
-//   @outputs     1       starts O = P V, of either block
+//   @outputs     1       starts O = P V, of either block, 64 columns at a time
 //   @angles      1       with ROTARY starts every copy of sines and cosines
 //
 //   barrier   count   arrives               waits       phase completes when
@@ -33,8 +33,8 @@
 //   p_full    1       @softmax              @outputs    its P is there
 //   s_empty   2       @softmax, @outputs    @scores     its S has been read, and its P, which
 //                     (commit)                          lies in it
-//   o_full    1       @outputs (commit)     @epilogue   its O is there
-//   o_empty   1       @epilogue             @outputs    its O has been read
+//   o_full    1       @outputs (commit)     @epilogue   64 columns of its O are there
+//   o_empty   1       @epilogue             @outputs    they have been read
 //   a_full    1       @angles (bytes)       @softmax    the angles of 64 columns are there
 //   a_empty   1       @softmax              @angles     they have been read
 //
@@ -46,17 +46,21 @@
 // among the persistent CTAs as in sm90/fwd.mlir; block_starts counts chunks. Every
 // product replaces its sums: nothing is accumulated, nothing has to be cleared.
 //
-//   tensor memory, D 128: S 2 x 128 columns, P in the first 32 of them; O 2 x 128
-//     columns, one for each block of a chunk
+// O is computed 64 columns at a time, so that at D 128 too some are copied out while
+// others are computed.
+//
+//   tensor memory: S 2 x 128 columns, P in the first 32 of them; O 2 x 128, 64 columns
+//     for each block of a chunk
 //   shared memory, D 128, 2 stages: Q, K, V 192 K, O 2 x 16 K, or with ROTARY 16 K and
-//     angles 16 K
+//     angles 16 K. A third stage, of 96 K, has no place beside an O of 16 K; two of two
+//     blocks are in flight where the published kernel has three of one.
 //   registers: @softmax 200, @epilogue 200, others 96
 
 !q_tensor = !tlx.tensormap<[128, 1, HEAD_DIM], ELEMENT, ragged>
 !ring = !tlx.memdesc<[STAGES, 128, HEAD_DIM], ELEMENT>
 !buffer = !tlx.memdesc<[128, HEAD_DIM], ELEMENT>
 !buffer_t = !tlx.memdesc<[HEAD_DIM, 128], ELEMENT, transposed>
-!block_rows = !tlx.memdesc<[64, HEAD_DIM], ELEMENT, of = [128, HEAD_DIM]>
+!block_panel = !tlx.memdesc<[64, 64], ELEMENT, of = [128, HEAD_DIM]>
 !out_tensor = !tlx.tensormap<[128, 1, 64], ELEMENT, ragged>
 !out_ring = !tlx.memdesc<[OUT_STAGES, 128, 64], ELEMENT>
 !out_buffer = !tlx.memdesc<[128, 64], ELEMENT>
@@ -70,13 +74,11 @@
 !p_columns = !tlx.memdesc<[128, 32], f32, tensor>
 !p_buffer = !tlx.memdesc<[128, 64], ELEMENT, tensor>
 !p_part = !tlx.memdesc<[128, 32], ELEMENT, tensor>
-!o_ring = !tlx.memdesc<[O_STAGES, 128, 2 * HEAD_DIM], f32, tensor>
-!o_pair = !tlx.memdesc<[128, 2 * HEAD_DIM], f32, tensor>
-!o_buffer = !tlx.memdesc<[128, HEAD_DIM], f32, tensor>
+!o_ring = !tlx.memdesc<[2, 128, 128], f32, tensor>
+!o_pair = !tlx.memdesc<[128, 128], f32, tensor>
 !o_part = !tlx.memdesc<[128, 64], f32, tensor>
 !slots = !tlx.mbarrier<[STAGES]>
-!s_slots = !tlx.mbarrier<[2]>
-!o_slots = !tlx.mbarrier<[O_STAGES]>
+!two = !tlx.mbarrier<[2]>
 !one = !tlx.mbarrier<[1]>
 
 !scores = tensor<128x32xf32, #tlx.dims<[128, 32], ELEMENT>>
@@ -372,8 +374,6 @@ tlx.kernel @block_attention_fwd(
   // The rows of a chunk, which block_starts counts.
   tlx.param BLOCK_M = 128 in [128] : i32
   tlx.param STAGES = 2 from 2 to 6 : i32
-  // O takes 2 x HEAD_DIM columns.
-  tlx.param O_STAGES = 1 from 1 to 2 : i32
   %out_stages = tlx.param OUT_STAGES = 2 from 1 to 2 : i32
   tlx.param SOFTMAX_REGISTERS = 200 from 24 to 256 step 8 : i32
   tlx.param EPILOGUE_REGISTERS = 200 from 24 to 256 step 8 : i32
@@ -406,11 +406,11 @@ tlx.kernel @block_attention_fwd(
   %qk_empty = tlx.alloc_barriers arrivals((ROTARY + 1) floordiv 2 + 1) : !slots
   %v_full = tlx.alloc_barriers arrivals(1) : !slots
   %v_empty = tlx.alloc_barriers arrivals(ROTARY floordiv 2 + 1) : !slots
-  %s_full = tlx.alloc_barriers arrivals(1) : !s_slots
-  %p_full = tlx.alloc_barriers arrivals(1) : !s_slots
-  %s_empty = tlx.alloc_barriers arrivals(2) : !s_slots
-  %o_full = tlx.alloc_barriers arrivals(1) : !o_slots
-  %o_empty = tlx.alloc_barriers arrivals(1) : !o_slots
+  %s_full = tlx.alloc_barriers arrivals(1) : !two
+  %p_full = tlx.alloc_barriers arrivals(1) : !two
+  %s_empty = tlx.alloc_barriers arrivals(2) : !two
+  %o_full = tlx.alloc_barriers arrivals(1) : !two
+  %o_empty = tlx.alloc_barriers arrivals(1) : !two
   %turned = tlx.alloc_barriers arrivals(1) : !slots
   %a_full = tlx.alloc_barriers arrivals(1) : !one
   %a_empty = tlx.alloc_barriers arrivals(1) : !one
@@ -479,7 +479,7 @@ tlx.kernel @block_attention_fwd(
         %p_tile = tlx.local_reinterpret %p_place : !p_columns -> !p_buffer
         %p_part0 = tlx.local_slice %p_tile[%c0, %c0] : !p_buffer -> !p_part
         %p_part1 = tlx.local_slice %p_tile[%c0, %c32] : !p_buffer -> !p_part
-        tlx.barrier_wait %s_full[%slot], %phase : !s_slots
+        tlx.barrier_wait %s_full[%slot], %phase : !two
         %own0 = func.call @read_own(%s_tile, %c0, %row_in_chunk)
             : (!s_buffer, i32, !row_numbers) -> !scores
         %own1 = func.call @read_own(%s_tile, %c32, %row_in_chunk)
@@ -502,8 +502,8 @@ tlx.kernel @block_attention_fwd(
         %inverse = arith.divf %ones, %l fastmath<arcp,afn> : !rows
         func.call @put_weights(%p0, %inverse, %p_part0) : (!scores, !rows, !p_part) -> ()
         func.call @put_weights(%p1, %inverse, %p_part1) : (!scores, !rows, !p_part) -> ()
-        tlx.barrier_arrive %p_full[%slot] : !s_slots
-        tlx.barrier_arrive %s_empty[%slot] : !s_slots
+        tlx.barrier_arrive %p_full[%slot] : !two
+        tlx.barrier_arrive %s_empty[%slot] : !two
         scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %next_angles
             : i32, i32, i32, i32, i32, i32
       }
@@ -529,19 +529,18 @@ tlx.kernel @block_attention_fwd(
         %length = arith.subi %at#4, %at#2 : i32
 
         %count = arith.subi %item, %first_item : i32
-        %slot, %phase = tlx.ring %count stages(O_STAGES) : i32
-        %o_tiles = tlx.local_view %o_tmem[%slot] : !o_ring -> !o_pair
-        tlx.barrier_wait %o_full[%slot], %phase : !o_slots
         %panels = arith.divui %head_dim, %c64 : i32
         %first_step = arith.muli %count, %panels : i32
         %steps = scf.for %column = %c0 to %head_dim step %c64
             iter_args(%step = %first_step) -> (i32) : i32 {
-          %second_column = arith.addi %column, %head_dim : i32
-          %first_part = tlx.local_slice %o_tiles[%c0, %column] : !o_pair -> !o_part
-          %second_part = tlx.local_slice %o_tiles[%c0, %second_column]
-              : !o_pair -> !o_part
+          %slot, %phase = tlx.ring %step stages(2) : i32
+          %o_tiles = tlx.local_view %o_tmem[%slot] : !o_ring -> !o_pair
+          %first_part = tlx.local_slice %o_tiles[%c0, %c0] : !o_pair -> !o_part
+          %second_part = tlx.local_slice %o_tiles[%c0, %c64] : !o_pair -> !o_part
+          tlx.barrier_wait %o_full[%slot], %phase : !two
           %of_first = tlx.local_load %first_part : !o_part -> !output
           %of_second = tlx.local_load %second_part : !o_part -> !output
+          tlx.barrier_arrive %o_empty[%slot] : !two
           %own = arith.select %is_first, %of_first, %of_second
               : tensor<128x64xi1, #tlx.dims<[128, 64], ELEMENT>>, !output
           %rounded = arith.truncf %own : !output to !output_16
@@ -559,7 +558,6 @@ tlx.kernel @block_attention_fwd(
           %next = arith.addi %step, %c1 : i32
           scf.yield %next : i32
         } {tlx.unroll = 2}
-        tlx.barrier_arrive %o_empty[%slot] : !o_slots
         scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
       }
       // Shared memory has to outlive the last copy out of it.
@@ -612,9 +610,9 @@ tlx.kernel @block_attention_fwd(
         scf.if %turns_qk {
           tlx.barrier_wait %turned[%slot], %phase : !slots
         }
-        tlx.barrier_wait %s_empty[%s_slot], %s_phase producer : !s_slots
+        tlx.barrier_wait %s_empty[%s_slot], %s_phase producer : !two
         tlx.async_dot %q_tile, %k_t, %s_tile : !buffer, !buffer_t, !s_buffer
-        tlx.tcgen05_commit %s_full[%s_slot] : !s_slots
+        tlx.tcgen05_commit %s_full[%s_slot] : !two
         tlx.tcgen05_commit %qk_empty[%slot] : !slots
       }
     }
@@ -623,27 +621,34 @@ tlx.kernel @block_attention_fwd(
       scf.for %count = %c0 to %num_own step %c1 : i32 {
         %slot, %phase = tlx.ring %count stages(STAGES) : i32
         %s_slot, %s_phase = tlx.ring %count stages(2) : i32
-        %o_slot, %o_phase = tlx.ring %count stages(O_STAGES) : i32
         %v_tile = tlx.local_view %v_smem[%slot] : !ring -> !buffer
-        %v_first = tlx.local_slice %v_tile[%c0, %c0] : !buffer -> !block_rows
-        %v_second = tlx.local_slice %v_tile[%c64, %c0] : !buffer -> !block_rows
         %s_tile = tlx.local_view %s_tmem[%s_slot] : !s_ring -> !s_buffer
         %p_place = tlx.local_slice %s_tile[%c0, %c0] : !s_buffer -> !p_columns
         %p_tile = tlx.local_reinterpret %p_place : !p_columns -> !p_buffer
-        %o_tiles = tlx.local_view %o_tmem[%o_slot] : !o_ring -> !o_pair
-        %o_first = tlx.local_slice %o_tiles[%c0, %c0] : !o_pair -> !o_buffer
-        %o_second = tlx.local_slice %o_tiles[%c0, %head_dim] : !o_pair -> !o_buffer
         tlx.barrier_wait %v_full[%slot], %phase : !slots
         scf.if %turns_v {
           tlx.barrier_wait %turned[%slot], %phase : !slots
         }
-        tlx.barrier_wait %o_empty[%o_slot], %o_phase producer : !o_slots
-        tlx.barrier_wait %p_full[%s_slot], %s_phase : !s_slots
-        tlx.async_dot %p_tile, %v_first, %o_first : !p_buffer, !block_rows, !o_buffer
-        tlx.async_dot %p_tile, %v_second, %o_second : !p_buffer, !block_rows, !o_buffer
+        tlx.barrier_wait %p_full[%s_slot], %s_phase : !two
+        %panels = arith.divui %head_dim, %c64 : i32
+        %first_step = arith.muli %count, %panels : i32
+        %steps = scf.for %column = %c0 to %head_dim step %c64
+            iter_args(%step = %first_step) -> (i32) : i32 {
+          %o_slot, %o_phase = tlx.ring %step stages(2) : i32
+          %o_tiles = tlx.local_view %o_tmem[%o_slot] : !o_ring -> !o_pair
+          %o_first = tlx.local_slice %o_tiles[%c0, %c0] : !o_pair -> !o_part
+          %o_second = tlx.local_slice %o_tiles[%c0, %c64] : !o_pair -> !o_part
+          %v_first = tlx.local_slice %v_tile[%c0, %column] : !buffer -> !block_panel
+          %v_second = tlx.local_slice %v_tile[%c64, %column] : !buffer -> !block_panel
+          tlx.barrier_wait %o_empty[%o_slot], %o_phase producer : !two
+          tlx.async_dot %p_tile, %v_first, %o_first : !p_buffer, !block_panel, !o_part
+          tlx.async_dot %p_tile, %v_second, %o_second : !p_buffer, !block_panel, !o_part
+          tlx.tcgen05_commit %o_full[%o_slot] : !two
+          %next = arith.addi %step, %c1 : i32
+          scf.yield %next : i32
+        } {tlx.unroll = 2}
         tlx.tcgen05_commit %v_empty[%slot] : !slots
-        tlx.tcgen05_commit %s_empty[%s_slot] : !s_slots
-        tlx.tcgen05_commit %o_full[%o_slot] : !o_slots
+        tlx.tcgen05_commit %s_empty[%s_slot] : !two
       }
     }
 

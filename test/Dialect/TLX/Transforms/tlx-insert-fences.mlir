@@ -286,3 +286,31 @@ tlx.kernel @unfenced(%map: !map) {
     }
   }
 }
+
+// Between the reading of a response and what tells the task that asks for the next
+// one into the same buffer there is a fence: PTX ISA 9.7.13.17.
+// CHECK-LABEL: tlx.kernel @response(
+// CHECK:         tlx.async_task @ask
+// CHECK:           tlx.clc_query
+// CHECK-NEXT:      tlx.fence_async_shared
+// CHECK-NEXT:      tlx.task_barrier
+// CHECK-NEXT:      tlx.clc_try_cancel
+// CHECK:         tlx.async_task @read
+// CHECK:           tlx.clc_query
+// CHECK-NEXT:      tlx.fence_async_shared
+// CHECK-NEXT:      tlx.barrier_arrive
+tlx.kernel @response(%phase: i32) {
+  %r = tlx.local_alloc : !tlx.memdesc<[4], i32>
+  %full = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  %empty = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @ask warps(1) {
+      %is_canceled, %cta = tlx.clc_query %r : !tlx.memdesc<[4], i32>
+      tlx.clc_try_cancel %r signal %full : !tlx.memdesc<[4], i32>, !tlx.mbarrier<[1]>
+    }
+    tlx.async_task @read warps(1) {
+      %is_canceled, %cta = tlx.clc_query %r : !tlx.memdesc<[4], i32>
+      tlx.barrier_arrive %empty : !tlx.mbarrier<[1]>
+    }
+  }
+}

@@ -111,3 +111,40 @@ tlx.kernel @short_of_the_factor() {
     }
   }
 }
+
+// -----
+
+// A loop that ends after its first pass is none.
+// CHECK-LABEL: func.func @single_pass(
+// CHECK-SAME:    %[[A:.+]]: i32)
+// CHECK-NOT:     scf.while
+// CHECK:         "test.use"(%[[A]])
+// CHECK-NEXT:    %[[NEXT:.+]] = arith.addi %[[A]], %[[A]] : i32
+// CHECK-NEXT:    return %[[NEXT]], %[[A]]
+func.func @single_pass(%a: i32) -> (i32, i32) {
+  %false = arith.constant false
+  %end:2 = scf.while (%i = %a) : (i32) -> (i32, i32) {
+    "test.use"(%i) : (i32) -> ()
+    %next = arith.addi %i, %i : i32
+    scf.condition(%false) %next, %i : i32, i32
+  } do {
+  ^bb0(%i: i32, %j: i32):
+    scf.yield %j : i32
+  }
+  return %end#0, %end#1 : i32, i32
+}
+
+// -----
+
+// CHECK-LABEL: func.func @several_passes(
+// CHECK:         scf.while
+func.func @several_passes(%a: i32, %more: i1) -> i32 {
+  %end = scf.while (%i = %a) : (i32) -> i32 {
+    %next = arith.addi %i, %i : i32
+    scf.condition(%more) %next : i32
+  } do {
+  ^bb0(%i: i32):
+    scf.yield %i : i32
+  }
+  return %end : i32
+}

@@ -139,3 +139,39 @@ TEST_F(Tcgen05DescriptorTest, InstructionExamples) {
   EXPECT_EQ((Tcgen05Instruction{false, 128, 128}.encode()), 0x08200010u);
   EXPECT_EQ((Tcgen05Instruction{true, 256, 256}.encode()), 0x10400490u);
 }
+
+TEST_F(Tcgen05DescriptorTest, ScaledInstructionFields) {
+  for (bool aIsE5M2 : {false, true}) {
+    for (bool bIsE5M2 : {false, true}) {
+      for (int64_t n = 8; n <= 256; n += 8) {
+        for (int64_t scale = 0; scale < 4; ++scale) {
+          uint64_t bits =
+              Tcgen05ScaledInstruction{aIsE5M2, bIsE5M2, 128, n}.encode(scale);
+          EXPECT_EQ(field(bits, 0, 4), 0u);
+          EXPECT_EQ(field(bits, 4, 2), static_cast<uint64_t>(scale));
+          EXPECT_EQ(field(bits, 6, 1), 0u);
+          EXPECT_EQ(field(bits, 7, 3), aIsE5M2 ? 1u : 0u);
+          EXPECT_EQ(field(bits, 10, 3), bIsE5M2 ? 1u : 0u);
+          EXPECT_EQ(field(bits, 13, 4), 0u);
+          EXPECT_EQ(field(bits, 17, 6) * 8, static_cast<uint64_t>(n));
+          EXPECT_EQ(field(bits, 23, 1), 1u);
+          EXPECT_EQ(field(bits, 24, 3), 0u);
+          EXPECT_EQ(field(bits, 27, 2), 1u);
+          EXPECT_EQ(field(bits, 29, 2), static_cast<uint64_t>(scale));
+          EXPECT_EQ(field(bits, 31, 1), 0u);
+        }
+      }
+    }
+  }
+  EXPECT_EQ((Tcgen05ScaledInstruction{false, false, 128, 128}.encode(0)),
+            0x08a00000u);
+}
+
+TEST_F(Tcgen05DescriptorTest, PlainRowsFields) {
+  auto bits = static_cast<uint64_t>(kTcgen05PlainRows);
+  EXPECT_EQ(field(bits, 0, 16), 0u);
+  EXPECT_EQ(field(bits, 16, 14) * 16, 16u);
+  EXPECT_EQ(field(bits, 32, 14) * 16, 128u);
+  EXPECT_EQ(field(bits, 46, 3), 1u);
+  EXPECT_EQ(field(bits, 49, 15), 0u);
+}

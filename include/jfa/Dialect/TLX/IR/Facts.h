@@ -45,7 +45,9 @@ inline llvm::hash_code hash_value(const LayoutMode &mode) {
 /// between accesses of the two kinds.
 /// Tensor memory has no proxies, but an order of its own (PTX ISA 9.7.16.6):
 /// `tlx.tcgen05_fence`.
-enum class Proxy { Generic, Async, Tensor };
+/// Responses of launch control are read through the generic proxy, but reads
+/// too have to be fenced before the next one is written (PTX ISA 9.7.13.17).
+enum class Proxy { Generic, Async, Tensor, Response };
 
 /// One buffer that an op touches.
 struct BufferAccess {
@@ -87,7 +89,8 @@ enum class AsyncCompletion {
 enum class TargetFeature {
   Wgmma,        // products with results in registers (PTX ISA 9.7.15)
   TensorMemory, // tcgen05 (PTX ISA 9.7.16)
-  CtaPair       // what two CTAs do together (PTX ISA 9.7.16.5)
+  CtaPair,      // what two CTAs do together (PTX ISA 9.7.16.5)
+  LaunchControl // clusterlaunchcontrol (PTX ISA 9.7.13.17)
 };
 
 /// Where the tasks of a kernel stand in its CTA.

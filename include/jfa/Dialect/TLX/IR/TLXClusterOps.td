@@ -30,6 +30,10 @@ def TLX_ClusterDocs : OpDocGroup {
        kernel with tensor memory the CTAs meet at the end by themselves, and
        tasks do not; asynchronous operations have to be over by then all the
        same.
+
+    *Cluster launch control* (Blackwell) needs no `cluster(n)`, without which each
+    CTA is a cluster of its own. A CTA that is done with its work asks that one
+    which has not been launched yet never be, and does that one's work instead.
   }];
 }
 
@@ -152,6 +156,99 @@ def TLX_RemoteBarrierArriveOp : TLX_Op<"remote_barrier_arrive", [
   }];
   let hasVerifier = 1;
   let hasCanonicalizeMethod = 1;
+}
+
+def TLX_ClcTryCancelOp : TLX_Op<"clc_try_cancel", [
+    DeclareOpInterfaceMethods<TLX_AsyncOpInterface>,
+    DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
+    DeclareOpInterfaceMethods<TLX_BarrierOpInterface>,
+    DeclareOpInterfaceMethods<TLX_TargetOpInterface>]> {
+  let summary = "Ask for the work of a cluster that has not been launched yet";
+  let description = [{
+    Requests that the launch of some cluster of the grid be cancelled, and
+    returns at once. The response, 16 bytes that `tlx.clc_query` reads, is
+    written through the async proxy and delivers its bytes to the barrier, which
+    has to expect them (`tlx.barrier_expect_bytes`). One thread of the task issues
+    it: `clusterlaunchcontrol.try_cancel.async` (PTX ISA 9.7.13.17).
+
+    With `multicast` the same response is written to the same buffer of every
+    CTA of the cluster and delivered to the same barrier of each of them, of
+    which every one expects its own 16 bytes
+    (`.multicast::cluster::all`). One CTA asks for all of them.
+
+    Each cluster is launched or cancelled, once. A cancelled one never runs:
+    whoever gets it has to do its work. Requests fail when no cluster is left, and
+    may fail before, such as when another kernel needs the multiprocessors: the
+    clusters that are left are launched then.
+
+    Constraints:
+    1. `response` is 16 bytes of shared memory: `!tlx.memdesc<[4], i32>`.
+    2. After a CTA has read (`tlx.clc_query`) that a request of its cluster has
+       failed, it must not make another one. The simulator checks that.
+    3. The response must have been read by all who read it before it is
+       requested anew into the same buffer; of this `tlx-insert-fences` adds the
+       proxy fence.
+
+    Example:
+
+    ```mlir
+    tlx.kernel @k() {
+      %c0 = arith.constant 0 : i32
+      %response = tlx.local_alloc : !tlx.memdesc<[4], i32>
+      %full = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+      tlx.async_tasks {
+        tlx.async_task @schedule warps(1) {
+          tlx.barrier_expect_bytes %full, %response : !tlx.mbarrier<[1]>, !tlx.memdesc<[4], i32>
+          tlx.clc_try_cancel %response signal %full : !tlx.memdesc<[4], i32>, !tlx.mbarrier<[1]>
+          tlx.barrier_wait %full, %c0 : !tlx.mbarrier<[1]>
+          %is_canceled, %cta = tlx.clc_query %response : !tlx.memdesc<[4], i32>
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<TLX_MemDescType, "", [MemWrite<TLX_SharedMemory>]>:$response,
+    Arg<TLX_MBarrierType, "", [MemRead<TLX_BarrierState>, MemWrite<TLX_BarrierState>]>:$barrier,
+    Optional<I32>:$index, UnitAttr:$multicast);
+  let assemblyFormat = [{
+    $response `signal` $barrier (`[` $index^ `]`)? (`multicast` $multicast^)?
+    attr-dict `:` qualified(type($response)) `,` qualified(type($barrier))
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
+def TLX_ClcQueryOp : TLX_Op<"clc_query", [
+    DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
+    DeclareOpInterfaceMethods<TLX_TargetOpInterface>]> {
+  let summary = "Read the response to a request for another cluster's work";
+  let description = [{
+    Whether the request has cancelled a cluster, and if so which: `cta` is the
+    `tlx.cta_id` of its first CTA; to it a CTA of a cluster adds its own
+    `tlx.cluster_rank`. Otherwise `cta` is 0. The barrier that the response is
+    delivered to has been waited for.
+    `clusterlaunchcontrol.query_cancel.is_canceled` and, only where that holds,
+    `.get_first_ctaid::x` (PTX ISA 9.7.13.18). All threads of the task read it.
+
+    Example:
+
+    ```mlir
+    tlx.kernel @k() {
+      %response = tlx.local_alloc : !tlx.memdesc<[4], i32>
+      tlx.async_tasks {
+        tlx.async_task @work warps(4) {
+          %is_canceled, %cta = tlx.clc_query %response : !tlx.memdesc<[4], i32>
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<TLX_MemDescType, "", [MemRead<TLX_SharedMemory>]>:$response);
+  let results = (outs I1:$is_canceled, I32:$cta);
+  let assemblyFormat = "$response attr-dict `:` qualified(type($response))";
+  let hasVerifier = 1;
 }
 
 def TLX_AsyncRemoteCopyOp : TLX_Op<"async_remote_copy", [

@@ -142,6 +142,68 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
   }];
 }
 
+def TLX_AsyncDotScaledOp : TLX_Op<"async_dot_scaled", [
+    DeclareOpInterfaceMethods<TLX_AsyncOpInterface>,
+    DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
+    DeclareOpInterfaceMethods<TLX_TargetOpInterface>,
+    MemoryEffects<[MemRead<TLX_SharedMemory>, MemWrite<TLX_SharedMemory>]>]> {
+  let summary = "Start the product of two matrices whose blocks have scales";
+  let description = [{
+    `(A * scale of A)[M, K] (B * scale of B)[K, N] (+ C[M, N])`, where 32
+    elements side by side along K share a scale, a power of two of type ue8m0
+    (the MX format). C is in tensor memory and replaced, or added to where
+    `accumulate` is true. One thread of the task issues it, one
+    `tcgen05.mma.kind::mxf8f6f4.block_scale` for each 32 of K (PTX ISA
+    9.7.16.10); `tlx.tcgen05_commit` tells that it is done.
+
+    Scales are in tensor memory, four of them in a cell of 32 bits: element
+    (row, block of K) of the scales of A, or (column, block of K) of those of B,
+    is byte `block mod 4` of column `row floordiv 32 + w * (block floordiv 4)`,
+    w being 4 for each 128 rows, in lane `row mod 32` and in the three lanes 32, 64
+    and 96 after that (PTX ISA 9.7.16.10.7). `tlx.tmem_copy` puts them there.
+
+    Constraints:
+    1. M is 128; N a multiple of 16 up to 256; K a multiple of 32.
+    2. A and B are in shared memory, each with elements of f8E4M3FN or f8E5M2,
+       in rows along K: B is a `tlx.local_trans` of [N, K].
+    3. The scales of A are `!tlx.memdesc<[128, 4 * ceil(K / 128)], i32, tensor>`,
+       those of B have `ceil(N / 128)` times as many columns.
+
+    Example:
+
+    ```mlir
+    !tile = !tlx.memdesc<[128, 128], f8E4M3FN>
+    !trans = !tlx.memdesc<[128, 128], f8E4M3FN, transposed>
+    !scales = !tlx.memdesc<[128, 4], i32, tensor>
+    !sums = !tlx.memdesc<[128, 128], f32, tensor>
+    %a = tlx.local_alloc : !tile
+    %b = tlx.local_alloc : !tile
+    %bt = tlx.local_trans %b : !tile -> !trans
+    %sa = tlx.local_alloc : !scales
+    %sb = tlx.local_alloc : !scales
+    %c = tlx.local_alloc : !sums
+    tlx.async_dot_scaled %a scale(%sa), %bt scale(%sb), %c : !tile, !scales, !trans, !scales, !sums
+    ```
+  }];
+  let arguments = (ins
+    TLX_MemDescType:$a, TLX_MemDescType:$a_scale,
+    TLX_MemDescType:$b, TLX_MemDescType:$b_scale,
+    TLX_MemDescType:$c, Optional<I1>:$accumulate);
+  let assemblyFormat = [{
+    $a `scale` `(` $a_scale `)` `,` $b `scale` `(` $b_scale `)` `,` $c
+    (`accumulate` `(` $accumulate^ `)`)? attr-dict
+    `:` qualified(type($a)) `,` qualified(type($a_scale)) `,`
+    qualified(type($b)) `,` qualified(type($b_scale)) `,` qualified(type($c))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The elements of K that share a scale, and the scales in a cell.
+    static constexpr int64_t kBlock = 32, kScalesInCell = 4;
+    /// The extents of the product. Parameters have to be bound.
+    AsyncDotOp::Extents getExtents();
+  }];
+}
+
 def TLX_AsyncDotWaitOp : TLX_Op<"async_dot_wait", [
     AttrSizedOperandSegments,
     DeclareOpInterfaceMethods<TLX_TargetOpInterface>,

@@ -92,6 +92,39 @@ def TLX_Tcgen05FenceOp : TLX_Op<"tcgen05_fence", [
   let assemblyFormat = "$kind attr-dict";
 }
 
+def TLX_TmemCopyOp : TLX_Op<"tmem_copy", [
+    DeclareOpInterfaceMethods<TLX_AsyncOpInterface>,
+    DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
+    DeclareOpInterfaceMethods<TLX_TargetOpInterface>,
+    MemoryEffects<[MemRead<TLX_SharedMemory>, MemWrite<TLX_SharedMemory>]>]> {
+  let summary = "Start a copy of scales into tensor memory";
+  let description = [{
+    Copies blocks of 128 cells of 32 bits, the scales of 128 rows for 4 blocks of
+    K, to 4 columns each: cell `4 * l + c` goes to column c of lane l and of
+    lanes l + 32, l + 64 and l + 96, as `tlx.async_dot_scaled` wants them. One
+    `tcgen05.cp.32x128b.warpx4` for each block (PTX ISA 9.7.16.9), issued by one
+    thread of the task. Products that the same thread starts later come after
+    it, and `tlx.tcgen05_commit` tells when it is done.
+
+    Constraint: the source is `!tlx.memdesc<[128 * n], i32>`, the destination
+    `!tlx.memdesc<[128, 4 * n], i32, tensor>`.
+
+    Example:
+
+    ```mlir
+    %from = tlx.local_alloc : !tlx.memdesc<[256], i32>
+    %to = tlx.local_alloc : !tlx.memdesc<[128, 8], i32, tensor>
+    tlx.tmem_copy %from, %to : !tlx.memdesc<[256], i32>, !tlx.memdesc<[128, 8], i32, tensor>
+    ```
+  }];
+  let arguments = (ins TLX_MemDescType:$source, TLX_MemDescType:$destination);
+  let assemblyFormat = [{
+    $source `,` $destination attr-dict
+    `:` qualified(type($source)) `,` qualified(type($destination))
+  }];
+  let hasVerifier = 1;
+}
+
 } // opDocGroup
 
 #endif // JFA_DIALECT_TLX_IR_TLXTENSORMEMORYOPS

@@ -124,6 +124,9 @@ def UnrollPass : InterfacePass<"tlx-unroll", "::mlir::FunctionOpInterface"> {
     of iterations is not known to be a multiple. A loop known to be shorter than
     N is unrolled whole. Innermost loops come first.
 
+    The body of an `scf.while` whose condition is the constant false takes the
+    place of the loop: parameters can switch loops off.
+
     ```mlir
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       tlx.barrier_wait %full, %i : !tlx.mbarrier<[1]>

@@ -40,7 +40,7 @@ OTHER = "uniform, branches"
 # What each role is there for, and so what its step is known by.
 WORK = {"softmax": "MUFU", "correction": "LDTM", "load": "UTMALDG",
         "multiply": "UTCHMMA", "store": "UTMASTG", "compute": "MUFU",
-        "reduce": "UTMAREDG"}
+        "reduce": "UTMAREDG", "relay": "SYNCS"}
 COLUMNS = ["role", "warps", "registers", "instructions", *UNITS, OTHER]
 # What happens between the wait for dQ and the arrival that hands its columns back.
 HELD = {"loads": "LDTM", "stores to shared memory": "STS", "copies begun": "UTMAREDG",
@@ -150,7 +150,7 @@ def make_report(options, source, reader):
     with open(source, encoding="utf-8") as file:
         tasks = read_tasks(file.read())
     rows = make_rows(text, tasks, manifest["parameters"], reader)
-    if "CTAS" in manifest["parameters"]:
+    if manifest["parameters"].get("CTAS") == 1:
         # Of a block each CTA has half then: twice as many have room.
         pair, pair_text = compile_kernel(options, source, "CTAS=2", "STAGES=6")
         rows += make_rows(pair_text, tasks, pair["parameters"], reader, ", pairs")

@@ -156,7 +156,6 @@ int64_t AttentionBackwardPlan::chooseCopies(int64_t workers) const {
 
 Status AttentionBackwardPlan::listKeys(Launch &launch) {
   const AttentionProblem &forward = problem.forward;
-  const Manifest &manifest = launch.kernel.getManifest();
   WorkShape shape;
   shape.rows = TileRows::Keys;
   shape.causal = forward.causal;
@@ -167,22 +166,26 @@ Status AttentionBackwardPlan::listKeys(Launch &launch) {
       int64_t(2 * sizeof(uint16_t) + sizeof(float));
   shape.bytesPerRow = 2 * kBytesPerElement * forward.headDim *
                       (forward.queryHeads / forward.kvHeads);
-  shape.workers = gpu.multiprocessors *
-                  std::max<int64_t>(1, manifest.getInteger("CTAS_PER_SM", 1));
+  Status status = launch.kernel.countWorkers(*driver, gpu, shape.workers);
+  if (status.failed()) {
+    return status;
+  }
   shape.order = forward.workOrder;
   shape.overhead = 2;
   shape.inOrder = problem.deterministic;
   launch.qLength = int32_t(forward.sequences.qLength);
   if (keepsQueries) {
     shape.blockM = kKeyTile;
-    Status status = makeRunList(forward.sequences, shape, launch.work);
+    status = makeRunList(forward.sequences, shape, launch.work);
     if (mayHaveCopies() && !launch.work.tiles.empty()) {
       // CTAs keep to one head, and have sums of their own.
       copies = int64_t(launch.work.tiles.size()) / forward.kvHeads;
     }
     return status;
   }
-  Status status = launch.kernel.getRows("BLOCK_N", shape.blockM);
+  status = launch.kernel.getRows("BLOCK_N", shape.blockM);
+  // A cluster takes the tiles of its CTAs as one.
+  shape.blockM *= launch.kernel.getClusterSize();
   if (!status.failed()) {
     status = launch.kernel.getRows("BLOCK_M", shape.blockN);
   }

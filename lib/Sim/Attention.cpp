@@ -116,18 +116,16 @@ std::string Attention::checkProgram() {
                                                     : "";
   const Argument *tiles = findTensor(*program, tile);
   blockM = tiles->box.front();
-  dim = tiles->box.back();
+  // A box may have a part of the elements of a row.
+  dim = problem.headDim ? problem.headDim : tiles->box.back();
   element = tiles->element;
   if (const Argument *steps = find(*program, step);
       steps && !steps->box.empty()) {
     blockN = steps->box.front();
   }
-  if (part == AttentionPart::BackwardPost) {
-    if (problem.headDim == 0) {
-      return "expected the parameter 'HEAD_DIM' of a kernel that takes rows in "
-             "parts";
-    }
-    dim = problem.headDim;
+  if (part == AttentionPart::BackwardPost && problem.headDim == 0) {
+    return "expected the parameter 'HEAD_DIM' of a kernel that takes rows in "
+           "parts";
   }
   clusterSize = program->clusterSize;
   bool keepsQueries = part == AttentionPart::BackwardQuery;

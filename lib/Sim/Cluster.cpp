@@ -35,6 +35,17 @@ llvm::SmallVector<uint32_t, 8> Machine::getRanks(Task &task, int64_t mask) {
   return ranks;
 }
 
+std::optional<uint32_t> Machine::getRank(Task &task, int64_t rank) {
+  if (rank >= 0 && rank < int64_t(program.clusterSize)) {
+    return uint32_t(rank);
+  }
+  fail(Fault::OutOfBounds, task.site,
+       task.name + " expects a rank from 0 to " +
+           std::to_string(program.clusterSize - 1) + ", but got " +
+           std::to_string(rank));
+  return std::nullopt;
+}
+
 void Machine::reach(Task &task, int64_t number, Epoch epoch) {
   const MBarrier &barrier = barriers[size_t(number)];
   if (barrier.rank == task.rank) {

@@ -7,6 +7,8 @@
 
 #include "Semantics.h"
 
+#include <cstring>
+
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
@@ -156,11 +158,61 @@ static LogicalResult buildQuery(tlx::ClcQueryOp op, ProgramBuilder &builder) {
   return success();
 }
 
+/// Reads its buffer, becomes visible to the other CTA, then signals there.
+static LogicalResult buildRemoteCopy(tlx::AsyncRemoteCopyOp op,
+                                     ProgramBuilder &builder) {
+  FailureOr<Geometry> geometry = getGeometry(op, op.getSource().getType());
+  FailureOr<int64_t> size = op.getSource().getType().getSizeInBytes();
+  if (failed(geometry) || failed(size)) {
+    return failure();
+  }
+  BarrierElement element = getBarrierElement(op, op.getBarrier(), op.getIndex(),
+                                             Signals::Any, builder);
+  builder.noteDependence(op, op.getRank());
+  Slot source = builder.getSlot(op.getSource());
+  Slot destination = builder.getSlot(op.getDestination());
+  Slot rankSlot = builder.getSlot(op.getRank());
+  builder.appendVisible(op, [=, bytes = size_t(*size),
+                             shape = *geometry](Machine &machine, Task &task) {
+    std::optional<int64_t> barrier = element.get(machine, task);
+    std::optional<uint32_t> rank =
+        machine.getRank(task, task[rankSlot].integer);
+    if (!barrier || !rank) {
+      return;
+    }
+    View from = getView(shape, task[source]);
+    View to = getView(shape, task[destination]);
+    auto copied = std::make_shared<std::vector<uint8_t>>();
+    auto read = [=](Machine &on, AsyncOp &self) {
+      if (on.access(self, from, /*isWrite=*/false) && on.computesValues()) {
+        const uint8_t *begin = on.getShared(self).at(from.base);
+        copied->assign(begin, begin + bytes);
+      }
+      self.rank = *rank;
+    };
+    auto write = [=](Machine &on, AsyncOp &self) {
+      if (on.access(self, to, /*isWrite=*/true) && !copied->empty()) {
+        std::memcpy(on.getShared(self).at(to.base), copied->data(), bytes);
+      }
+    };
+    int64_t number = machine.getRemoteBarrier(task, *barrier, *rank);
+    auto signal = [=](Machine &on, AsyncOp &self) {
+      on.deliver(self, number, int64_t(bytes));
+    };
+    AsyncRef copy = machine.issue(task, Queue::None, {read, write, signal});
+    copy->barrier = number;
+    copy->readsOwn = true;
+    machine.reach(task, number, copy->epoch);
+  });
+  return success();
+}
+
 void sim::registerClusterSemantics(MLIRContext *context) {
   attach<tlx::ClusterRankOp, buildRank>(context);
   attach<tlx::ClusterArriveOp, buildArrive>(context);
   attach<tlx::ClusterWaitOp, buildWait>(context);
   attach<tlx::RemoteBarrierArriveOp, buildRemoteArrive>(context);
+  attach<tlx::AsyncRemoteCopyOp, buildRemoteCopy>(context);
   attach<tlx::ClcTryCancelOp, buildTryCancel>(context);
   attach<tlx::ClcQueryOp, buildQuery>(context);
 }

@@ -360,7 +360,9 @@ void Machine::finish(Task &task) {
 void Machine::checkEnd() {
   checkBarriersAtEnd();
   for (const AsyncRef &copy : copies) {
-    if (!isKnownAtEnd(copy->epoch, copy->rank, &Knowledge::happened)) {
+    uint32_t reads = copy->readsOwn ? tasks[copy->task].rank : copy->rank;
+    if (!isKnownAtEnd(copy->epoch, copy->rank, &Knowledge::happened) ||
+        !isKnownAtEnd(copy->epoch, reads, &Knowledge::happened)) {
       report.add(Explain(*this).unwaited(*copy));
     }
   }

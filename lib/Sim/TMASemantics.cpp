@@ -106,8 +106,9 @@ static Line getLine(const Box &box, const GlobalArray &array, int64_t number) {
     }
     begin = begin * extent + at[axis];
   }
+  // A store may begin past the end, where nothing of it is written.
   int64_t inside = array.shape.back() - box.coordinates.back();
-  int64_t count = std::min(box.extents.back(), inside);
+  int64_t count = std::clamp<int64_t>(inside, 0, box.extents.back());
   return {begin, exists && box.coordinates.back() >= 0 ? count : 0};
 }
 

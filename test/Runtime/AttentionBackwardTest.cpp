@@ -57,7 +57,8 @@ std::string describe(const TestArgument &argument, int64_t &offset) {
 }
 
 std::string describe(const char *entry, const std::string &parameters,
-                     const std::vector<TestArgument> &arguments) {
+                     const std::vector<TestArgument> &arguments,
+                     const char *cluster = "[1,1,1]") {
   std::string list;
   int64_t offset = 0;
   for (const TestArgument &argument : arguments) {
@@ -66,7 +67,8 @@ std::string describe(const char *entry, const std::string &parameters,
   return concat(R"({"schema":1,"entry":")", entry,
                 R"(","arch":"sm_90a","parameters":{)", parameters,
                 R"("HEAD_DIM":128,"ELEMENT":"bf16"},
-    "block":[384,1,1],"cluster":[1,1,1],"shared_memory_bytes":1024,
+    "block":[384,1,1],"cluster":)",
+                cluster, R"(,"shared_memory_bytes":1024,
     "registers":168,"spill_store_bytes":0,"spill_load_bytes":0,"stack_bytes":0,
     "compiler":{"jfa":"0.1.0","llvm":"22.1.8","ptxas":"13.0.88"},
     "cubin":{"offset":0,"size":8},"arguments":[)",
@@ -75,7 +77,7 @@ std::string describe(const char *entry, const std::string &parameters,
 
 /// The three kernels for one mode.
 std::string describeKernels(bool jagged, bool broadcast,
-                            bool deterministic = false) {
+                            bool deterministic = false, bool isPair = false) {
   std::string mode = concat(R"("JAGGED":)", jagged ? "true" : "false", ",");
   std::string shared =
       concat(mode, R"("BROADCAST_QUERY":)", broadcast ? "true" : "false", ",");
@@ -100,20 +102,22 @@ std::string describeKernels(bool jagged, bool broadcast,
                    qLength,
                    {"rows_stride", "scalar", "i64"}}) +
          "," +
-         describe(
-             "attention_bwd",
-             shared + order + fragments +
-                 R"("DEPENDENT_LAUNCH":true,"CAUSAL":false,"BLOCK_M":64,"BLOCK_N":128,)",
-             {{"q", "tensormap", "bf16"},
-              {"dk", "tensormap", "bf16"},
-              {"lse_log2", "tensormap", "f32"},
-              items,
-              starts,
-              qLength,
-              {"scale", "scalar", "f32"},
-              {"turns", "pointer", "i32"},
-              {"heads", "scalar", "i32"},
-              {"dq_copies", "scalar", "i32"}}) +
+         describe("attention_bwd",
+                  shared + order + fragments +
+                      concat(R"("DEPENDENT_LAUNCH":true,"CAUSAL":)",
+                             isPair ? "true" : "false",
+                             R"(,"BLOCK_M":64,"BLOCK_N":128,)"),
+                  {{"q", "tensormap", "bf16"},
+                   {"dk", "tensormap", "bf16"},
+                   {"lse_log2", "tensormap", "f32"},
+                   items,
+                   starts,
+                   qLength,
+                   {"scale", "scalar", "f32"},
+                   {"turns", "pointer", "i32"},
+                   {"heads", "scalar", "i32"},
+                   {"dq_copies", "scalar", "i32"}},
+                  isPair ? "[2,1,1]" : "[1,1,1]") +
          "," +
          describe("attention_bwd_post", (broadcast ? post : mode) + fragments,
                   {{"dq_acc", "tensormap", "f32"},
@@ -129,7 +133,8 @@ void addKernels() {
       R"({"schema":1,"kernels":[)" + describeKernels(false, false) + "," +
       describeKernels(true, false) + "," + describeKernels(true, true) + "," +
       describeKernels(true, false, true) + "," +
-      describeKernels(true, true, true) + "]}"));
+      describeKernels(true, true, true) + "," +
+      describeKernels(true, false, false, /*isPair=*/true) + "]}"));
   static bool added = false;
   if (!added) {
     added = true;
@@ -182,6 +187,11 @@ Driver makeFakeDriver() {
   driver.functionSetAttribute = [](Driver::Function, int, int) { return 0; };
   driver.occupancyMaxActiveBlocks = [](int *count, Driver::Function, int,
                                        size_t) {
+    *count = 2;
+    return 0;
+  };
+  driver.maxActiveClusters = [](int *count, Driver::Function,
+                                const LaunchConfig *) {
     *count = 2;
     return 0;
   };
@@ -453,6 +463,23 @@ TEST(AttentionBackward, DeterministicSharedQueriesHaveSeveralSums) {
   }
   std::sort(numbers.begin(), numbers.end());
   EXPECT_EQ(numbers, (std::vector<int32_t>{0, 0, 0, 1, 1, 2, 2}));
+}
+
+TEST(AttentionBackward, PairsTakeTilesOfBothCtas) {
+  addKernels();
+  Description description = makeJagged();
+  description.forward.causal = 1;
+  AttentionBackwardPlan plan;
+  ASSERT_FALSE(checkGradients(description, plan.problem).failed());
+  Status status = AttentionBackwardPlan::create(fakeDriver, fakeGpu, plan);
+  ASSERT_FALSE(status.failed()) << status.message;
+  // Four multiprocessors have room for two pairs.
+  EXPECT_EQ(plan.getLaunch(1).grid, 2);
+  // 128 and 256 keys, of two heads: a tile of 256 keys each.
+  EXPECT_EQ(plan.getLaunch(1).getNumItems(), 4u);
+  for (const WorkItem &item : plan.getLaunch(1).work.items) {
+    EXPECT_EQ(item.row, 0);
+  }
 }
 
 TEST(AttentionBackward, LaunchesThreeKernels) {

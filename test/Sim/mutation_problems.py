@@ -110,6 +110,10 @@ PROBLEMS = {
             "-D HEAD_DIM=64 -D DETERMINISTIC=true --broadcast-q --causal "
             "--lengths=700,400,400,130 --q-len=300 --heads=2 --kv-heads=1 --grid=3",
     },
+    "/attention/sm100/bwd_pair.mlir": {
+        "D128": "--lengths=0,1,300,700 --heads=1 --grid=2",
+        "D128 causal": "--causal --lengths=0,1,129,700 --heads=2 --kv-heads=1 --grid=2",
+    },
     "/attention/sm100/bwd_query.mlir": {
         "D64": f"-D HEAD_DIM=64 {_QUERY}",
         "D128 causal": f"-D HEAD_DIM=128 --causal {_QUERY}",

@@ -48,6 +48,8 @@ struct AsyncOp : llvm::RefCountedBase<AsyncOp> {
   /// Of the CTA whose memory it touches; products of pairs touch that of both
   /// in turn.
   uint32_t rank = 0;
+  /// Whether a copy reads the memory of its issuer's CTA, whatever it writes.
+  bool readsOwn = false;
   Site site = 0;
   /// When it touches shared memory.
   Epoch epoch;
@@ -230,6 +232,8 @@ public:
   }
   /// The ranks of a mask; none, with a finding, if it is no mask.
   llvm::SmallVector<uint32_t, 8> getRanks(Task &task, int64_t mask);
+  /// The same of one rank.
+  std::optional<uint32_t> getRank(Task &task, int64_t rank);
   /// Notes that `epoch` is done to `barrier`'s CTA, and checks that it is
   /// ready.
   void reach(Task &task, int64_t barrier, Epoch epoch);

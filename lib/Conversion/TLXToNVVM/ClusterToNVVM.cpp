@@ -116,12 +116,41 @@ struct ClcQueryLowering : public LoweringPattern<ClcQueryOp> {
     return SmallVector<Value>{isCanceled, buildFirstCta(b, response)};
   }
 };
+
+struct AsyncRemoteCopyLowering : public TaskLoweringPattern<AsyncRemoteCopyOp> {
+  using TaskLoweringPattern::TaskLoweringPattern;
+
+  Replacement lower(AsyncRemoteCopyOp op, Adaptor adaptor, LoweringBuilder &b,
+                    const TaskThreads &task) const override {
+    FailureOr<int64_t> bytes = op.getSource().getType().getSizeInBytes();
+    if (failed(bytes)) {
+      return failure();
+    }
+    Value barrier = b.barrierAddress(adaptor.getBarrier(), adaptor.getIndex());
+    b.elected(task, [&] {
+      auto pointer =
+          LLVM::LLVMPointerType::get(op.getContext(), kSharedClusterSpace);
+      auto inCta = [&](Value address) -> Value {
+        return b.create<NVVM::MapaOp>(pointer, b.sharedPointer(address),
+                                      adaptor.getRank());
+      };
+      // The op takes the barrier's address as one of shared memory, which one
+      // of the cluster is as well.
+      Value signalled =
+          b.create<LLVM::PtrToIntOp>(b.builder.getI32Type(), inCta(barrier));
+      b.create<NVVM::CpAsyncBulkSharedCTAToSharedClusterOp>(
+          inCta(adaptor.getDestination()), b.sharedPointer(adaptor.getSource()),
+          b.sharedPointer(signalled), b.i32(*bytes));
+    });
+    return SmallVector<Value>();
+  }
+};
 } // namespace
 
 void tlx::populateClusterToNVVMPatterns(const TLXTypeConverter &converter,
                                         RewritePatternSet &patterns) {
-  patterns
-      .add<ClusterRankLowering, ClusterArriveLowering, ClusterWaitLowering,
-           RemoteBarrierArriveLowering, ClcTryCancelLowering, ClcQueryLowering>(
-          converter, patterns.getContext());
+  patterns.add<ClusterRankLowering, ClusterArriveLowering, ClusterWaitLowering,
+               RemoteBarrierArriveLowering, ClcTryCancelLowering,
+               ClcQueryLowering, AsyncRemoteCopyLowering>(
+      converter, patterns.getContext());
 }

@@ -26,6 +26,13 @@ tlx.kernel @cluster(%x: !map, %y: !tlx.ptr<i32>, %mask: i32) cluster(2) {
       // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}} multicast_mask = %[[MASK]]
       tlx.async_descriptor_load %x[%rank, %rank], %tile signal %empty multicast(%mask)
           : !map, !tile, !tlx.mbarrier<[1]>
+      // Both the buffer and the barrier of the other CTA.
+      // CHECK: %[[SIGNAL:.+]] = nvvm.mapa %{{.+}}, %[[RANK]] : !llvm.ptr<3> -> !llvm.ptr<7>
+      // CHECK: llvm.ptrtoint %[[SIGNAL]] : !llvm.ptr<7> to i32
+      // CHECK: %[[TO:.+]] = nvvm.mapa %{{.+}}, %[[RANK]] : !llvm.ptr<3> -> !llvm.ptr<7>
+      // CHECK: nvvm.cp.async.bulk.shared.cluster.shared.cta %[[TO]], %{{.+}}, %{{.+}}, %{{.+}} : <7>, <3>
+      tlx.async_remote_copy %tile, %tile rank(%rank) signal %empty
+          : !tile, !tile, !tlx.mbarrier<[1]>
     }
     tlx.async_task @use warps(4) replicate(2) {
       // Lane r of each warp arrives at rank r.

@@ -32,6 +32,12 @@ tlx.kernel @cluster(%x: !map, %mask: i32, %i: i32) cluster(2) {
       tlx.remote_barrier_arrive %bars[%i] mask(%mask) : !tlx.mbarrier<[2]>
       // CHECK: tlx.remote_barrier_arrive %[[ONE]] mask(%mask) : !tlx.mbarrier<[1]>
       tlx.remote_barrier_arrive %one mask(%mask) : !tlx.mbarrier<[1]>
+      // CHECK: tlx.async_remote_copy %[[B]], %[[B]] rank(%[[RANK]]) signal %[[BARS]][%i] : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16>, !tlx.mbarrier<[2]>
+      tlx.async_remote_copy %b, %b rank(%rank) signal %bars[%i]
+          : !tile, !tile, !tlx.mbarrier<[2]>
+      // CHECK: tlx.async_remote_copy %[[B]], %[[B]] rank(%i) signal %[[ONE]] {note = "kept"} : !tlx
+      tlx.async_remote_copy %b, %b rank(%i) signal %one {note = "kept"}
+          : !tile, !tile, !tlx.mbarrier<[1]>
       // CHECK: tlx.cluster_arrive
       tlx.cluster_arrive
       // CHECK: tlx.cluster_wait

@@ -210,3 +210,81 @@ void ClcQueryOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
 std::optional<TargetFeature> ClcQueryOp::getRequiredFeature() {
   return TargetFeature::LaunchControl;
 }
+
+//===----------------------------------------------------------------------===//
+// AsyncRemoteCopyOp
+//===----------------------------------------------------------------------===//
+
+/// Checks that a rank, as far as it is known, is one of the cluster's.
+static LogicalResult verifyRank(Operation *op, Value rank) {
+  auto kernel = op->getParentOfType<KernelOp>();
+  std::optional<int64_t> size = kernel ? kernel.getClusterSize() : std::nullopt;
+  APInt value;
+  if (!size || !matchPattern(rank, m_ConstantInt(&value)) ||
+      value.ult(static_cast<uint64_t>(*size))) {
+    return success();
+  }
+  InFlightDiagnostic diag = op->emitOpError("expected a rank from 0 to ")
+                            << *size - 1 << ", of one of the " << *size
+                            << " CTAs of a cluster, but got "
+                            << value.getSExtValue();
+  diag.attachNote(kernel.getLoc()) << "the cluster's size is given here";
+  return diag;
+}
+
+/// Checks that a buffer lies in one piece.
+static LogicalResult verifyWholeTile(AsyncRemoteCopyOp op, MemDescType type) {
+  if (type.isInTensorMemory()) {
+    return op.emitOpError("expected buffers in shared memory, since tensor "
+                          "memory is a CTA's own, but got ")
+           << type;
+  }
+  if (type.getTransposed() || !type.getAllocShape().empty()) {
+    return op.emitOpError("expected whole tiles, whose bytes lie in a row, but "
+                          "got ")
+           << type;
+  }
+  // An mbarrier counts so many bytes (PTX ISA 9.7.13.15.2).
+  constexpr int64_t kMaxBytes = (int64_t(1) << 20) - 1;
+  FailureOr<int64_t> bytes = type.getSizeInBytes();
+  if (succeeded(bytes) && (*bytes % 16 != 0 || *bytes > kMaxBytes)) {
+    return op.emitOpError("expected a multiple of 16 bytes (PTX ISA "
+                          "9.7.9.25.5.2) of at most ")
+           << kMaxBytes << " (9.7.13.15.2), but got " << *bytes << " of "
+           << type;
+  }
+  return success();
+}
+
+LogicalResult AsyncRemoteCopyOp::verify() {
+  MemDescType source = getSource().getType();
+  if (failed(verifyInCluster(*this)) ||
+      failed(verifyBarrierIndex(*this, getBarrier().getType(), getIndex())) ||
+      failed(verifyRank(*this, getRank())) ||
+      failed(verifyWholeTile(*this, source))) {
+    return failure();
+  }
+  if (source != getDestination().getType()) {
+    return emitOpError("expected a source and a destination of one type, so "
+                       "that their bytes lie alike, but got ")
+           << source << " and " << getDestination().getType();
+  }
+  return success();
+}
+
+AsyncIssuer AsyncRemoteCopyOp::getIssuer() { return AsyncIssuer::OneThread; }
+
+AsyncCompletion AsyncRemoteCopyOp::getCompletion() {
+  return AsyncCompletion::Barrier;
+}
+
+void AsyncRemoteCopyOp::getBufferAccesses(
+    SmallVectorImpl<BufferAccess> &accesses) {
+  accesses.push_back({&getSourceMutable(), /*isWrite=*/false, Proxy::Async});
+  accesses.push_back(
+      {&getDestinationMutable(), /*isWrite=*/true, Proxy::Async});
+}
+
+void AsyncRemoteCopyOp::getBarrierUses(SmallVectorImpl<BarrierUse> &uses) {
+  uses.push_back({getBarrier(), getIndex(), BarrierAction::Deliver});
+}

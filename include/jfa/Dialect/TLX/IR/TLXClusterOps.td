@@ -251,6 +251,61 @@ def TLX_ClcQueryOp : TLX_Op<"clc_query", [
   let hasVerifier = 1;
 }
 
+def TLX_AsyncRemoteCopyOp : TLX_Op<"async_remote_copy", [
+    DeclareOpInterfaceMethods<TLX_AsyncOpInterface>,
+    DeclareOpInterfaceMethods<TLX_BufferAccessOpInterface>,
+    DeclareOpInterfaceMethods<TLX_BarrierOpInterface>]> {
+  let summary = "Start a copy of a buffer into one of another CTA of the cluster";
+  let description = [{
+    Reads `source` of this CTA and writes `destination` of the CTA whose rank is
+    `rank`, its own one too, both through the async proxy, and delivers the bytes
+    to `barrier` of that CTA, which expects them (`tlx.barrier_expect_bytes`):
+    `cp.async.bulk.shared::cluster.shared::cta` with
+    `mbarrier::complete_tx::bytes` (PTX ISA 9.7.9.25.5.2), whose addresses there
+    are from `mapa` (9.7.9.23). One thread of the task issues it.
+
+    Both are whole tiles of one type, in shared memory, so that the bytes lie
+    alike. The other CTA learns by its barrier that the copy is done, and nobody
+    else does: `source` may be written again, and the CTA may end, once that one
+    has said so, as by `tlx.remote_barrier_arrive`. `destination` has to be free
+    over there before. Of what the task did before, the barrier makes only the
+    copy known.
+
+    Example:
+
+    ```mlir
+    tlx.kernel @k() cluster(2) {
+      %one = arith.constant 1 : i32
+      %mine = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+      %theirs = tlx.local_alloc : !tlx.memdesc<[128, 64], bf16>
+      %full = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+      %rank = tlx.cluster_rank : i32
+      %peer = arith.xori %rank, %one : i32
+      tlx.cluster_arrive
+      tlx.cluster_wait
+      tlx.async_tasks {
+        tlx.async_task @send warps(1) {
+          tlx.barrier_expect_bytes %full, %theirs : !tlx.mbarrier<[1]>, !tlx.memdesc<[128, 64], bf16>
+          tlx.async_remote_copy %mine, %theirs rank(%peer) signal %full : !tlx.memdesc<[128, 64], bf16>, !tlx.memdesc<[128, 64], bf16>, !tlx.mbarrier<[1]>
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins
+    Arg<TLX_MemDescType, "", [MemRead<TLX_SharedMemory>]>:$source,
+    Arg<TLX_MemDescType, "", [MemWrite<TLX_SharedMemory>]>:$destination,
+    I32:$rank,
+    Arg<TLX_MBarrierType, "", [MemRead<TLX_BarrierState>, MemWrite<TLX_BarrierState>]>:$barrier,
+    Optional<I32>:$index);
+  let assemblyFormat = [{
+    $source `,` $destination `rank` `(` $rank `)` `signal` $barrier
+    (`[` $index^ `]`)? attr-dict `:` qualified(type($source)) `,`
+    qualified(type($destination)) `,` qualified(type($barrier))
+  }];
+  let hasVerifier = 1;
+}
+
 } // opDocGroup
 
 #endif // JFA_DIALECT_TLX_IR_TLXCLUSTEROPS

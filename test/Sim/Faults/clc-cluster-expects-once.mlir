@@ -4,3 +4,4 @@
 // Only the CTA that asks expects the bytes that come to both.
 //
 // CHECK: error: deadlock: @schedule of CTA 0 waits for a phase of parity 0 of %empty of CTA 0
+// CHECK: note: @schedule of CTA {{[01]}} could still signal %empty of CTA {{[01]}} here, after this wait

@@ -3,4 +3,5 @@
 //
 // Only the CTA that asks is told.
 //
-// CHECK: error: deadlock
+// CHECK: error: deadlock: @schedule of CTA {{[01]}} waits for a phase of parity 0 of %empty of CTA {{[01]}}
+// CHECK: note: @schedule of CTA {{[01]}} could still signal %empty of CTA {{[01]}} here, after this wait

@@ -4,3 +4,4 @@
 // A CTA tells another one that it has read the last response: that one may have ended.
 //
 // CHECK: error: remote access to a CTA that may have ended: @schedule of CTA 1 reaches CTA 0 here
+// CHECK: note: {{.*}}, with which CTA {{[01]}} ends

@@ -4,3 +4,4 @@
 // Nobody says that a response has been read, so none is asked for anew.
 //
 // CHECK: error: deadlock: @schedule
+// CHECK: note: @add waits for a phase of parity 1 of %full: phase 1 has 0 of 1 arrival

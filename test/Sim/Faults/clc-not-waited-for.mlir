@@ -4,3 +4,4 @@
 // A response is read that may not have come.
 //
 // CHECK: error: data race: @add reads %response, but nothing orders that after an operation has written it
+// CHECK: note: the operation that @schedule starts writes it here

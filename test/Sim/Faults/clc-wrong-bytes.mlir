@@ -3,4 +3,5 @@
 //
 // More bytes are expected than a response has.
 //
-// CHECK: error: deadlock
+// CHECK: error: deadlock: @schedule waits for a phase of parity 0 of %full
+// CHECK: note: @schedule could still signal %full here, after this wait

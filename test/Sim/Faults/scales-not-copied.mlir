@@ -4,3 +4,4 @@
 // A product reads scales that nobody has put into tensor memory.
 //
 // CHECK: error: memory never written: 
+// CHECK: note: allocated here

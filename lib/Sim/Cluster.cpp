@@ -42,7 +42,8 @@ std::optional<uint32_t> Machine::getRank(Task &task, int64_t rank) {
   fail(Fault::OutOfBounds, task.site,
        task.name + " expects a rank from 0 to " +
            std::to_string(program.clusterSize - 1) + ", but got " +
-           std::to_string(rank));
+           std::to_string(rank),
+       {{kKernelSite, "the size of its clusters is said here"}});
   return std::nullopt;
 }
 

@@ -144,6 +144,8 @@ tlx.kernel @attention_bwd_post(
               %rows = tlx.local_load %buffer : !acc_buffer -> !sums
               scf.yield %rows : !sums
             }
+            // Reads that nobody has waited for yet have to end before the next copy.
+            tlx.fence_async_shared
             tlx.barrier_arrive %empty[%slot] : !ring
             %sum_after = arith.addf %sum_before, %sum : !sums
             %n1 = arith.addi %n_copy, %c1 : i32

@@ -4,3 +4,4 @@
 // Half of the bytes are expected.
 //
 // CHECK: error: deadlock: @send of CTA 0 waits for a phase of parity 0 of %empty of CTA 0
+// CHECK: note: @receive of CTA 0 waits for a phase of parity 0 of %full of CTA 0: phase 0 has 1 of 1 arrival and got 4096 bytes too many

@@ -4,3 +4,4 @@
 // A rank that the cluster does not have.
 //
 // CHECK: error: out of bounds: @send of CTA {{[01]}} expects a rank from 0 to 1, but got {{[56]}}
+// CHECK: note: the size of its clusters is said here

@@ -4,3 +4,4 @@
 // A copy into a CTA that may not have initialised its barrier.
 //
 // CHECK: error: remote access before the CTA is ready: @send of CTA {{[01]}} reaches %full of CTA {{[01]}}
+// CHECK: note: initialised here

@@ -4,3 +4,4 @@
 // A CTA that may end before the other one has copied out of it, or told it so.
 //
 // CHECK: error: not waited for: the kernel may end before this copy has
+// CHECK: note: the last that @send of CTA {{[01]}} does before its end

@@ -4,3 +4,4 @@
 // The tile that is sent is overwritten before it has been read.
 //
 // CHECK: error: data race: the operation that @send of CTA {{[01]}} starts reads %out, but nothing orders that after @send of CTA {{[01]}} has written it
+// CHECK: note: missing: after this, an arrival of @send of CTA {{[01]}} at a barrier for which @send of CTA {{[01]}} waits

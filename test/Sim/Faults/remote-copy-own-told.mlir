@@ -4,3 +4,4 @@
 // A CTA tells itself that a tile has come, and not the one that has sent it.
 //
 // CHECK: error: buffer overwritten while it is read: @send of CTA {{[01]}} writes %out, but nothing orders that after an operation has read it
+// CHECK: note: its end completes phase 0 of %full of CTA {{[01]}}, which has to be waited for

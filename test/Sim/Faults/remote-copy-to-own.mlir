@@ -4,3 +4,4 @@
 // Each CTA sends to itself.
 //
 // CHECK: error: deadlock: @send of CTA 0 waits for a phase of parity 1 of %empty of CTA 0
+// CHECK: note: @send of CTA 1 could still signal %full of CTA 0 here

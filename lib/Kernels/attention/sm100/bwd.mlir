@@ -646,6 +646,8 @@ tlx.kernel @attention_bwd(
             %dp = tlx.local_load %dp_half : !s_half -> !scores
             %delta_rows = func.call @read_rows(%delta_halves, %half)
                 : (!rows_halves, i32) -> !scores
+            // Reads that nobody has waited for yet have to end before the next copy.
+            tlx.fence_async_shared
             tlx.barrier_arrive %rows_empty[%slot] : !ring
             %dp_centred = arith.subf %dp, %delta_rows : !scores
             %ds = arith.mulf %p, %dp_centred : !scores

@@ -355,6 +355,8 @@ func.func private @copy_out(
       tlx.barrier_wait %a_full[%c0], %a_phase : !one
       %sine = tlx.local_load %sines : !angles_buffer -> !elements_16
       %cosine = tlx.local_load %cosines : !angles_buffer -> !elements_16
+      // Reads that nobody has waited for yet have to end before the next copy.
+      tlx.fence_async_shared
       tlx.barrier_arrive %a_empty[%c0] : !one
       %turned = func.call @turn_back(%own, %sine, %cosine)
           : (!pairs, !elements_16, !elements_16) -> !words
@@ -435,6 +437,8 @@ func.func private @turn(
     tlx.barrier_wait %a_full[%c0], %phase : !one
     %sine_16 = tlx.local_load %sines : !angles_buffer -> !elements_16
     %cosine_16 = tlx.local_load %cosines : !angles_buffer -> !elements_16
+    // Reads that nobody has waited for yet have to end before the next copy.
+    tlx.fence_async_shared
     tlx.barrier_arrive %a_empty[%c0] : !one
     %sine = arith.extf %sine_16 : !elements_16 to !elements
     %cosine = arith.extf %cosine_16 : !elements_16 to !elements

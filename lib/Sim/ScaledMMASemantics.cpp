@@ -13,6 +13,8 @@
 
 #include "Semantics.h"
 
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
+
 #include <cmath>
 #include <limits>
 
@@ -21,40 +23,8 @@ using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
 using tlx::AsyncDotScaledOp;
-
-/// The lanes that hold the scales of one quarter of 128 rows, which the others
-/// repeat, and the columns of 128 rows.
-static constexpr int64_t kScaleLanes = 32, kScaleColumns = 4;
-
-static FailureOr<TensorView> getTensorTile(Operation *op,
-                                           tlx::MemDescType type) {
-  FailureOr<ElementKind> kind = getKind(op, type.getElementType());
-  FailureOr<SmallVector<int64_t>> shape = type.getStaticShape();
-  if (failed(kind) || failed(shape)) {
-    return failure();
-  }
-  return TensorView{*kind, 0, shape->back()};
-}
-
-static TensorView at(const TensorView &tile, const sim::Value &value) {
-  return {tile.kind, value.integer, tile.columns};
-}
-
-/// The elements of a buffer in shared memory; reading them is an access.
-static TileRef readShared(Machine &machine, AsyncOp &op, const View &view) {
-  Shape shape{view.geometry.rows, view.geometry.columns};
-  bool isInside = machine.access(op, view, /*isWrite=*/false);
-  return isInside ? machine.getShared(op).load(view, shape)
-                  : TileRef(new Tile(view.geometry.kind, shape));
-}
-
-static TileRef readTensor(Machine &machine, AsyncOp &op,
-                          const TensorView &view) {
-  bool isInside = machine.access(op, view, /*isWrite=*/false);
-  return isInside ? machine.getTensor(op).load(view)
-                  : TileRef(new Tile(view.kind,
-                                     {TensorMemory::kLanes, view.columns}));
-}
+using tlx::kScaleColumns;
+using tlx::kScaleLanes;
 
 //===----------------------------------------------------------------------===//
 // Copies of scales
@@ -87,7 +57,7 @@ static LogicalResult buildTmemCopy(tlx::TmemCopyOp op,
   Slot destination = builder.getSlot(op.getDestination());
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
     View view = getView(*from, task[source]);
-    TensorView target = at(*to, task[destination]);
+    TensorView target = getView(*to, task[destination]);
     auto copy = [=](Machine &on, AsyncOp &self) {
       TileRef cells = readShared(on, self, view);
       if (on.access(self, target, /*isWrite=*/true) && on.computesValues()) {
@@ -179,9 +149,9 @@ static LogicalResult buildScaledDot(AsyncDotScaledOp op,
   builder.appendVisible(op, [p = *product](Machine &machine, Task &task) {
     View left = getView(p.aTile, task[p.a]),
          right = getView(p.bTile, task[p.b]);
-    TensorView leftScale = at(p.aScales, task[p.aScale]);
-    TensorView rightScale = at(p.bScales, task[p.bScale]);
-    TensorView sums = at(p.sumsTile, task[p.sums]);
+    TensorView leftScale = getView(p.aScales, task[p.aScale]);
+    TensorView rightScale = getView(p.bScales, task[p.bScale]);
+    TensorView sums = getView(p.sumsTile, task[p.sums]);
     bool adds = p.accumulate && (task[*p.accumulate].integer & 1) != 0;
     auto compute = [=](Machine &on, AsyncOp &self) {
       TileRef a = readShared(on, self, left), b = readShared(on, self, right);

@@ -102,6 +102,20 @@ struct Targets {
 /// `mask` may be null.
 Targets getTargets(Operation *op, mlir::Value mask, ProgramBuilder &builder);
 
+/// What is known of a tile in tensor memory from its type alone. Fails after a
+/// diagnostic.
+FailureOr<TensorView> getTensorTile(Operation *op, tlx::MemDescType type);
+
+/// A tile of tensor memory in a slot.
+inline TensorView getView(const TensorView &tile, const sim::Value &value) {
+  return {tile.kind, value.integer, tile.columns};
+}
+
+/// The elements of a buffer, the reading of which is an access of `op`; null if
+/// values are not computed.
+TileRef readShared(Machine &machine, AsyncOp &op, const View &view);
+TileRef readTensor(Machine &machine, AsyncOp &op, const TensorView &view);
+
 // The ops of the Memory and MMA families on buffers in tensor memory.
 LogicalResult buildTensorAlloc(tlx::LocalAllocOp op, ProgramBuilder &builder);
 LogicalResult buildTensorView(tlx::LocalViewOp op, ProgramBuilder &builder);

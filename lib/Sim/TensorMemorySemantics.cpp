@@ -25,19 +25,13 @@ using namespace mlir::jfa::sim;
 // Views
 //===----------------------------------------------------------------------===//
 
-/// What is known of a tile from its type alone.
-static FailureOr<TensorView> getTensorTile(Operation *op,
-                                           tlx::MemDescType type) {
+FailureOr<TensorView> sim::getTensorTile(Operation *op, tlx::MemDescType type) {
   FailureOr<ElementKind> kind = getKind(op, type.getElementType());
   FailureOr<SmallVector<int64_t>> shape = type.getStaticShape();
   if (failed(kind) || failed(shape)) {
     return failure();
   }
   return TensorView{*kind, 0, shape->back()};
-}
-
-static TensorView at(const TensorView &tile, const sim::Value &value) {
-  return {tile.kind, value.integer, tile.columns};
 }
 
 LogicalResult sim::buildTensorAlloc(tlx::LocalAllocOp op,
@@ -126,7 +120,7 @@ LogicalResult sim::buildTensorLoad(tlx::LocalLoadOp op,
   Slot source = builder.getSlot(op.getSource());
   Slot result = builder.getSlot(op.getTile());
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
-    TensorView view = at(*tile, task[source]);
+    TensorView view = getView(*tile, task[source]);
     bool isInside = machine.access(task, view, /*isWrite=*/false);
     if (machine.computesValues()) {
       task[result].tile =
@@ -147,7 +141,7 @@ LogicalResult sim::buildTensorStore(tlx::LocalStoreOp op,
   Slot destination = builder.getSlot(op.getDestination());
   Slot source = builder.getSlot(op.getTile());
   builder.appendVisible(op, [=](Machine &machine, Task &task) {
-    TensorView view = at(*tile, task[destination]);
+    TensorView view = getView(*tile, task[destination]);
     if (machine.access(task, view, /*isWrite=*/true) &&
         machine.computesValues()) {
       machine.getTensor(task).store(view, *task[source].tile);
@@ -216,21 +210,17 @@ static FailureOr<TensorProduct> getProduct(tlx::AsyncDotOp op,
   return product;
 }
 
-/// Reads a factor in shared memory; reading it is an access.
-static TileRef readShared(Machine &machine, AsyncOp &op,
-                          const Geometry &geometry, const sim::Value &value) {
-  View view = getView(geometry, value);
-  Shape shape{geometry.rows, geometry.columns};
+TileRef sim::readShared(Machine &machine, AsyncOp &op, const View &view) {
+  Shape shape{view.geometry.rows, view.geometry.columns};
   bool isInside = machine.access(op, view, /*isWrite=*/false);
   if (!machine.computesValues()) {
     return nullptr;
   }
   return isInside ? machine.getShared(op).load(view, shape)
-                  : TileRef(new Tile(geometry.kind, shape));
+                  : TileRef(new Tile(view.geometry.kind, shape));
 }
 
-static TileRef readTensor(Machine &machine, AsyncOp &op,
-                          const TensorView &view) {
+TileRef sim::readTensor(Machine &machine, AsyncOp &op, const TensorView &view) {
   bool isInside = machine.access(op, view, /*isWrite=*/false);
   if (!machine.computesValues()) {
     return nullptr;
@@ -290,9 +280,9 @@ static void compute(const TensorProduct &p, Machine &machine, AsyncOp &op,
   SmallVector<TileRef, 2> a, b;
   for (uint32_t i = 0; i < p.ctas; ++i) {
     op.rank = first + i;
-    a.push_back(p.tensorA ? readTensor(machine, op, at(*p.tensorA, left))
-                          : readShared(machine, op, *p.sharedA, left));
-    b.push_back(readShared(machine, op, p.sharedB, right));
+    a.push_back(p.tensorA ? readTensor(machine, op, getView(*p.tensorA, left))
+                          : readShared(machine, op, getView(*p.sharedA, left)));
+    b.push_back(readShared(machine, op, getView(p.sharedB, right)));
   }
   for (uint32_t i = 0; i < p.ctas; ++i) {
     op.rank = first + i;
@@ -326,7 +316,7 @@ LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
   }
   builder.appendVisible(op, [=, p = *product](Machine &machine, Task &task) {
     sim::Value left = task[p.a], right = task[p.b];
-    TensorView sums = at(p.sumsTile, task[p.sums]);
+    TensorView sums = getView(p.sumsTile, task[p.sums]);
     bool adds = p.accumulate && (task[*p.accumulate].integer & 1) != 0;
     if (p.ctas > 1 && !checkLeads(machine, task)) {
       return;

@@ -180,6 +180,11 @@ Value LoweringBuilder::sharedPointer(Value address) {
   return create<LLVM::IntToPtrOp>(pointer, address);
 }
 
+Value LoweringBuilder::tensorPointer(Value address) {
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext(), 6);
+  return create<LLVM::IntToPtrOp>(pointer, address);
+}
+
 /// `index` as a sum of a value and a constant, where that sum cannot overflow:
 /// a multiple of a power of two, and less than that power.
 static std::pair<Value, int32_t> splitConstant(Value index) {

@@ -89,6 +89,8 @@ public:
   Value barrierAddress(Value array, Value index);
   /// An address as a pointer.
   Value sharedPointer(Value address);
+  /// A pointer into tensor memory, lane and column in one word.
+  Value tensorPointer(Value address);
   /// A pointer to element `index` of an array in global memory.
   Value globalPointer(Value array, Value index, Type element);
 

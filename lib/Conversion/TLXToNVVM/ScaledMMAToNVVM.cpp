@@ -10,19 +10,16 @@
 #include "SharedOperands.h"
 #include "Tcgen05Descriptor.h"
 
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
-/// Rows whose scales make one block, the columns that it takes, and its bytes.
-static constexpr int64_t kScaleRows = 128, kScaleColumns = 4, kBlockBytes = 512;
-
-static Value tensorPointer(LoweringBuilder &b, Value address, int64_t column) {
-  Type pointer = LLVM::LLVMPointerType::get(b.builder.getContext(), 6);
-  return b.create<LLVM::IntToPtrOp>(pointer, b.addConstant(address, column));
-}
+/// Bytes of a block in shared memory, a cell for each of 128 rows.
+static constexpr int64_t kBlockBytes = kTensorLanes * kTensorCellBits / 8;
 
 namespace {
 struct ScaledDotLowering : public TaskLoweringPattern<AsyncDotScaledOp> {
@@ -64,7 +61,7 @@ private:
     if (!accumulate) {
       accumulate = b.create<arith::ConstantOp>(b.builder.getBoolAttr(false));
     }
-    int64_t columns = kScaleColumns * llvm::divideCeil(extents.n, kScaleRows);
+    int64_t columns = kScaleColumns * llvm::divideCeil(extents.n, kTensorLanes);
     for (int64_t k = 0; k < extents.k; k += AsyncDotScaledOp::kBlock) {
       int64_t block = k / AsyncDotScaledOp::kBlock;
       int64_t group = block / AsyncDotScaledOp::kScalesInCell;
@@ -90,11 +87,12 @@ struct TmemCopyLowering : public TaskLoweringPattern<TmemCopyOp> {
     b.elected(task, [&] {
       Value descriptor =
           buildDescriptor(b, kTcgen05PlainRows, adaptor.getSource());
-      for (int64_t i = 0; i < cells / kScaleRows; ++i) {
+      for (int64_t i = 0; i < cells / kTensorLanes; ++i) {
         b.create<NVVM::Tcgen05CpOp>(
             NVVM::Tcgen05CpShape::SHAPE_32x128b, NVVM::CTAGroupKind::CTA_1,
             NVVM::Tcgen05CpMulticast::WARPX4, NVVM::Tcgen05CpSrcFormatAttr(),
-            tensorPointer(b, adaptor.getDestination(), i * kScaleColumns),
+            b.tensorPointer(
+                b.addConstant(adaptor.getDestination(), i * kScaleColumns)),
             advanceDescriptor(b, descriptor, i * kBlockBytes));
       }
     });

@@ -37,11 +37,6 @@ static int64_t getInteger(Operation *op, StringRef name) {
   return op->getAttrOfType<IntegerAttr>(name).getInt();
 }
 
-static Value tensorPointer(LoweringBuilder &b, Value address) {
-  Type pointer = LLVM::LLVMPointerType::get(b.builder.getContext(), 6);
-  return b.create<LLVM::IntToPtrOp>(pointer, address);
-}
-
 /// A barrier of all threads, of the CTA or of its cluster, that also orders
 /// accesses to tensor memory.
 static void buildTensorBarrier(LoweringBuilder &b, bool isOfCluster) {
@@ -114,7 +109,7 @@ void tlx::buildTensorMemoryEnd(LoweringBuilder &b, Operation *kernel) {
   buildTensorBarrier(
       b, kernel->hasAttr(NVVM::NVVMDialect::getClusterDimAttrName()));
   b.guarded(b.equals(b.uniformWarp(), 0), [&] {
-    Value address = tensorPointer(b, loadTensorAddress(b, kernel));
+    Value address = b.tensorPointer(loadTensorAddress(b, kernel));
     b.create<NVVM::Tcgen05DeallocOp>(
         address, b.i32(getInteger(kernel, kTensorColumnsAttr)),
         getCtaGroup(kernel));
@@ -296,12 +291,11 @@ private:
       left = buildDescriptor(b, getTcgen05FixedBits(*lhs), a);
     }
     Value right = buildDescriptor(b, getTcgen05FixedBits(rhs), bAddress);
-    Value target = tensorPointer(b, sums);
+    Value target = b.tensorPointer(sums);
     for (int64_t k = 0; k < extents.k; k += kDepth) {
-      Value factor =
-          lhs ? advanceDescriptor(b, left, lhs->getOffset(0, k))
-              : tensorPointer(b,
-                              b.addConstant(left, k / kDepth * kDepthColumns));
+      Value factor = lhs ? advanceDescriptor(b, left, lhs->getOffset(0, k))
+                         : b.tensorPointer(
+                               b.addConstant(left, k / kDepth * kDepthColumns));
       b.create<NVVM::Tcgen05MMAOp>(
           NVVM::Tcgen05MMAKind::F16,
           op.isOfPair() ? NVVM::CTAGroupKind::CTA_2 : NVVM::CTAGroupKind::CTA_1,

@@ -93,14 +93,13 @@ static Matrix matrixOf(Type type) {
   return {getTileDims(tile), symbolic ? Type() : tile.getElementType()};
 }
 
-static LogicalResult verifyExtent(AsyncDotOp op, ExprAttr extent,
-                                  StringRef name, int64_t step, int64_t last,
-                                  StringRef section) {
+LogicalResult tlx::verifyExtent(Operation *op, ExprAttr extent, StringRef name,
+                                int64_t step, int64_t last, StringRef section) {
   std::optional<int64_t> value = extent.getConstant();
   if (!value || (*value % step == 0 && *value >= step && *value <= last)) {
     return success();
   }
-  InFlightDiagnostic diag = op.emitOpError("expected ") << name << " to be ";
+  InFlightDiagnostic diag = op->emitOpError("expected ") << name << " to be ";
   if (step == last) {
     diag << step;
   } else {

@@ -26,6 +26,11 @@ LogicalResult verifyMask(Operation *op, Value mask);
 /// pairs, as far as it is known.
 LogicalResult verifyCtaGroup(Operation *op, ExprAttr group);
 
+/// Checks that `extent` of a product, as far as it is known, is a multiple of
+/// `step` from `step` to `last`, as `section` of the PTX ISA has it.
+LogicalResult verifyExtent(Operation *op, ExprAttr extent, StringRef name,
+                           int64_t step, int64_t last, StringRef section);
+
 /// Whether the kernel that `op` is in has clusters of one CTA.
 bool isAloneInCluster(Operation *op);
 

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "OpVerification.h"
+
 #include "jfa/Dialect/TLX/IR/TensorMemory.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -13,8 +15,8 @@ using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
-/// Rows of one block of scales, which takes as many columns as it has quarters.
-static constexpr int64_t kScaleRows = 128, kScaleColumns = 4;
+/// Where the PTX ISA says which extents there are.
+static constexpr StringLiteral kExtents = "9.7.16.10.1";
 
 /// Checks that a factor lies in shared memory as the unit reads it.
 static LogicalResult verifyFactor(AsyncDotScaledOp op, StringRef name,
@@ -37,22 +39,6 @@ static LogicalResult verifyFactor(AsyncDotScaledOp op, StringRef name,
   return success();
 }
 
-static LogicalResult verifyScaledExtent(AsyncDotScaledOp op, ExprAttr extent,
-                                        StringRef name, int64_t step,
-                                        int64_t last) {
-  std::optional<int64_t> value = extent.getConstant();
-  if (!value || (*value % step == 0 && *value >= step && *value <= last)) {
-    return success();
-  }
-  InFlightDiagnostic diag = op.emitOpError("expected ") << name << " to be ";
-  if (step == last) {
-    diag << step;
-  } else {
-    diag << "a multiple of " << step << " from " << step << " to " << last;
-  }
-  return diag << " (PTX ISA 9.7.16.10.1), but got " << *value;
-}
-
 /// Checks the buffer of the scales of `rows` rows of depth `depth`.
 static LogicalResult verifyScales(AsyncDotScaledOp op, StringRef name,
                                   MemDescType type, ExprAttr rows,
@@ -65,7 +51,7 @@ static LogicalResult verifyScales(AsyncDotScaledOp op, StringRef name,
   constexpr int64_t kDepth =
       AsyncDotScaledOp::kBlock * AsyncDotScaledOp::kScalesInCell;
   int64_t expected = isKnown ? kScaleColumns *
-                                   llvm::divideCeil(*rowCount, kScaleRows) *
+                                   llvm::divideCeil(*rowCount, kTensorLanes) *
                                    llvm::divideCeil(*depthCount, kDepth)
                              : 0;
   if (type.isInTensorMemory() && type.getRank() == 2 && element &&
@@ -103,9 +89,9 @@ LogicalResult AsyncDotScaledOp::verify() {
   }
   return success(
       succeeded(
-          verifyScaledExtent(*this, m, "M", kTensorLanes, kTensorLanes)) &&
-      succeeded(verifyScaledExtent(*this, n, "N", 16, 256)) &&
-      succeeded(verifyScaledExtent(*this, k, "K", kBlock, 1 << 16)) &&
+          verifyExtent(*this, m, "M", kTensorLanes, kTensorLanes, kExtents)) &&
+      succeeded(verifyExtent(*this, n, "N", 16, 256, kExtents)) &&
+      succeeded(verifyExtent(*this, k, "K", kBlock, 1 << 16, kExtents)) &&
       succeeded(verifyScales(*this, "A", getAScale().getType(), m, k)) &&
       succeeded(verifyScales(*this, "B", getBScale().getType(), n, k)));
 }

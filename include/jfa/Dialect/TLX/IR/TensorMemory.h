@@ -23,6 +23,10 @@ constexpr int64_t kTensorColumns = 512;
 /// The fewest columns that can be allocated.
 constexpr int64_t kMinTensorColumns = 32;
 constexpr int64_t kTensorCellBits = 32;
+/// Scales of 128 rows, four of them in a cell: the lanes that hold those of one
+/// quarter of the rows, which the others repeat, and the columns of all (PTX
+/// ISA 9.7.16.10.7).
+constexpr int64_t kScaleLanes = 32, kScaleColumns = 4;
 
 /// Attributes of a kernel, which tlx-allocate-memory sets: the columns that it
 /// allocates, and the byte of shared memory at which the hardware writes their

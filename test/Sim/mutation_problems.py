@@ -110,10 +110,11 @@ PROBLEMS = {
         "D64, late release": "-D HEAD_DIM=64 -D EARLY_RELEASE=false "
                              f"{_BACKWARD} {_STRICT}",
         "D64 deterministic, causal": "-D HEAD_DIM=64 -D DETERMINISTIC=true --causal "
-                                     f"{_TURNS}",
+                                     f"{_TURNS} {_STRICT}",
         "D64 deterministic, causal broadcast query":
             "-D HEAD_DIM=64 -D DETERMINISTIC=true --broadcast-q --causal "
-            "--lengths=700,400,400,130 --q-len=300 --heads=2 --kv-heads=1 --grid=3",
+            "--lengths=700,400,400,130 --q-len=300 --heads=2 --kv-heads=1 --grid=3 "
+            f"{_STRICT}",
     },
     "/attention/sm100/bwd_pair.mlir": {
         "D128": "--lengths=0,1,300,700 --heads=1 --grid=2",

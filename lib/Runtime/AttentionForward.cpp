@@ -59,17 +59,23 @@ AttentionForwardPlan::create(const jfaAttentionForwardDescription &description,
   if (status.failed()) {
     return status;
   }
-  plan.driver = Driver::get(status);
-  if (!plan.driver) {
+  const Driver *driver = Driver::get(status);
+  if (!driver) {
     return status;
   }
-  status = getGpu(*plan.driver, device, plan.gpu);
-  if (status.failed()) {
-    return status;
-  }
-  status =
-      plan.kernel.load(*plan.driver, plan.gpu, "attention_fwd",
-                       getParameters(problem), findLengths(problem.sequences));
+  Gpu gpu;
+  status = getGpu(*driver, device, gpu);
+  return status.failed() ? status : create(*driver, gpu, plan);
+}
+
+Status AttentionForwardPlan::create(const Driver &driver, const Gpu &gpu,
+                                    AttentionForwardPlan &plan) {
+  AttentionProblem &problem = plan.problem;
+  plan.driver = &driver;
+  plan.gpu = gpu;
+  Status status =
+      plan.kernel.load(driver, gpu, "attention_fwd", getParameters(problem),
+                       findLengths(problem.sequences));
   if (status.failed()) {
     return status;
   }

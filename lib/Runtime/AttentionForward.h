@@ -16,6 +16,9 @@ class AttentionForwardPlan {
 public:
   static Status create(const jfaAttentionForwardDescription &description,
                        int32_t device, AttentionForwardPlan &plan);
+  /// The same once the description is checked and the GPU is known.
+  static Status create(const Driver &driver, const Gpu &gpu,
+                       AttentionForwardPlan &plan);
 
   size_t getWorkspaceSize() const;
   Status initializeWorkspace(void *workspace, size_t bytes,
@@ -30,8 +33,9 @@ public:
   /// Tiles of clusters of all sequences and heads.
   size_t getNumItems() const { return size_t(work.countTiles()); }
 
-private:
   AttentionProblem problem;
+
+private:
   const Driver *driver;
   Gpu gpu;
   AttentionKernel kernel;

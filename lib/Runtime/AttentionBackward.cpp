@@ -108,8 +108,12 @@ Status AttentionBackwardPlan::shapeMaps() {
   set(Slot::DV, problem.dV);
   constexpr auto kBytes = int64_t(sizeof(float));
   int64_t heads = forward.queryHeads, dim = forward.headDim;
-  set(Slot::DQSums,
-      {copies * forward.q.rows, heads, dim, heads * dim, dim, kBytes});
+  int64_t rows = copies * forward.q.rows;
+  // Of sequences of their own rows the pieces of a head lie together: additions
+  // to many short ones are a little faster so, and nothing else reads the sums.
+  bool isByHeads = forward.sequences.qOffsets != nullptr;
+  set(Slot::DQSums, {rows, heads, dim, isByHeads ? dim : heads * dim,
+                     isByHeads ? rows * dim : dim, kBytes});
   TensorLayout padded = {heads, paddedRows, 1, paddedRows, 1, kBytes};
   set(Slot::LseLog2, padded);
   set(Slot::Delta, padded);

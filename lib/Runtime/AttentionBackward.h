@@ -16,10 +16,10 @@
 //   attention_bwd_post  rows of q   dq from its sums
 //
 // The workspace holds their work lists, then what they hand on: `dq_acc`, as
-// [rows of q, heads, D] in 32 bits, and `lse_log2` and `delta`, as [heads, P].
-// The rows of a sequence are padded there, so that a kernel can copy whole
-// blocks: the sequence b whose rows in o begin at s has its own begin at
-// (s / kPaddedRows + b) * kPaddedRows.
+// [rows of q, heads, D], of jagged queries [heads, rows of q, D], in 32 bits,
+// and `lse_log2` and `delta`, as [heads, P]. The rows of a sequence are padded
+// there, so that a kernel can copy whole blocks: the sequence b whose rows in o
+// begin at s has its own begin at (s / kPaddedRows + b) * kPaddedRows.
 //
 // In the deterministic mode additions to dq_acc have an order. Tiles take
 // `turns`, semaphores of 32 bits, [blocks of BLOCK_M padded rows, heads, 2],

@@ -164,6 +164,8 @@ struct FakeLaunch {
 std::vector<FakeLaunch> launches;
 std::vector<std::string> functions;
 std::vector<std::vector<uint64_t>> encodedSizes;
+/// In bytes, of all axes but the innermost.
+std::vector<std::vector<uint64_t>> encodedStrides;
 bool encodingFails = false;
 /// Whether what is encoded and launched is noted.
 bool isNoting = true;
@@ -197,12 +199,13 @@ Driver makeFakeDriver() {
   };
   driver.tensorMapEncodeTiled = [](TensorMap *map, int, uint32_t rank,
                                    void *base, const uint64_t *sizes,
-                                   const uint64_t *, const uint32_t *,
+                                   const uint64_t *strides, const uint32_t *,
                                    const uint32_t *, int, int, int, int) {
     *map = {};
     map->words[0] = reinterpret_cast<uint64_t>(base);
     if (isNoting) {
       encodedSizes.emplace_back(sizes, sizes + rank);
+      encodedStrides.emplace_back(strides, strides + rank - 1);
     }
     return encodingFails ? 1 : 0;
   };
@@ -316,6 +319,7 @@ struct Planned {
     buffers.dv = at(0x9000);
     launches.clear();
     encodedSizes.clear();
+    encodedStrides.clear();
   }
 
   Status execute() {
@@ -525,6 +529,9 @@ TEST(AttentionBackward, PassesWhatKernelsHandOn) {
   ASSERT_EQ(encodedSizes.size(), 8u);
   EXPECT_EQ(encodedSizes[2],
             (std::vector<uint64_t>{128, uint64_t(kSegmentBound), 4, 301}));
+  // Row after row of a head, and head after head.
+  EXPECT_EQ(encodedStrides[2],
+            (std::vector<uint64_t>{128 * 4, 300 * 128 * 4, 128 * 4}));
   EXPECT_EQ(encodedSizes[4],
             (std::vector<uint64_t>{128, uint64_t(kSegmentBound), 2, 385}));
   EXPECT_EQ(encodedSizes[5], (std::vector<uint64_t>{uint64_t(padded), 4}));

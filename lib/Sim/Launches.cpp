@@ -66,7 +66,8 @@ public:
   AttentionLaunches(tlx::KernelOp kernel, const Simulation &simulation,
                     AttentionPart part, std::vector<Launch> &launches);
 
-  /// Every number of steps alone, then all of them in one cluster, up and down.
+  /// Every number of steps alone, then all of them in one cluster, up and down,
+  /// and tiles of one step in a row, more than any ring of tiles has stages.
   bool addSteps();
   /// Tiles with rows for some of the replicas only, each before one with rows
   /// for all: replicas without rows may not run ahead.
@@ -191,7 +192,9 @@ bool AttentionLaunches::addSteps() {
   for (int64_t count = maxSteps; count >= 0; --count) {
     chain.push_back({item, getSteps(count, /*isLastFull=*/false)});
   }
-  return add(chain);
+  size_t inRow = size_t(getDeepestRing(simulation.program)) + 2;
+  SmallVector<Extent> shortest(inRow, {item, getSteps(1)});
+  return add(chain) && add(shortest);
 }
 
 bool AttentionLaunches::addPartialTiles() {

@@ -77,9 +77,12 @@ tlx.kernel @k(%x: !map, %y: !tlx.ptr<f32>, %n: i32) cluster(2)
         %slot, %phase = tlx.ring %i stages(2) : i32
         %tile = tlx.local_view %buffer[%slot] : !ring -> !tile
         tlx.barrier_wait %full[%slot], %phase : !bars
-        %value = tlx.local_load %tile : !tile -> tensor<64x32xf32>
-        scf.if %fenced {
-          tlx.fence_async_shared
+        %value = scf.if %fenced -> (tensor<64x32xf32>) {
+          %loaded = tlx.local_load %tile : !tile -> tensor<64x32xf32>
+          scf.yield %loaded : tensor<64x32xf32>
+        } else {
+          %loaded = tlx.local_load %tile unfenced : !tile -> tensor<64x32xf32>
+          scf.yield %loaded : tensor<64x32xf32>
         }
         tlx.remote_barrier_arrive %empty[%slot] mask(%release) : !bars
         %next = arith.addf %acc, %value : tensor<64x32xf32>

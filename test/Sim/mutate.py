@@ -132,7 +132,8 @@ OPERATORS = {
     "drop a store wait": drop(r"^ *tlx\.async_descriptor_store_wait"),
     "drop a fence": lambda lines: itertools.chain(
         drop(r"^ *tlx\.fence_async_shared")(lines),
-        replace(r"(tlx\.local_store [^:{]*) :", r"\1 {tlx.unfenced} :")(lines)),
+        replace(r"(tlx\.local_(?:load|store) (?!.* unfenced)[^:{]*) :",
+                r"\1 unfenced :")(lines)),
     "wait for one store less": replace(
         r"(tlx\.async_descriptor_store_wait) pending\((\d+)\)",
         lambda m: f"{m[1]} pending({int(m[2]) + 1})"),

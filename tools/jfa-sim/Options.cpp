@@ -27,8 +27,8 @@ operations, and reports violations of its protocol.
   --strict             with --verify: what launches cannot show is a violation
   --order              follows the order of things only: no tiles
   --fences=as-written  does not insert proxy fences as the compiler does
-  --proxy=strict       asks for a proxy fence between a generic read and an
-                       asynchronous write too (relaxed: only after writes)
+  --proxy=relaxed      asks for no proxy fence between a generic read and an
+                       asynchronous write, only after writes (strict: both)
   --trace=FILE         writes a timeline that Perfetto reads
   --seed=N             of random inputs
   --max-steps=N        gives up after N instructions of a cluster; 2^30 by
@@ -95,8 +95,8 @@ static std::string check(const Options &options) {
   if (isChain && (!options.attention.lengths || options.verify)) {
     return "expected '--lengths' and not '--verify' with '--pre' and '--post'";
   }
-  if (options.verify && options.strictProxy) {
-    return "expected either '--verify' or '--proxy=strict', but got both";
+  if (options.verify && !options.strictProxy) {
+    return "expected either '--verify' or '--proxy=relaxed', but got both";
   }
   if (options.strictVerify && !options.verify) {
     return "expected '--strict' with '--verify' only";

@@ -36,7 +36,7 @@ struct Options {
   /// Whether to insert the fences that the compiler inserts.
   bool insertFences = true;
   /// Whether generic reads need a proxy fence before asynchronous writes.
-  bool strictProxy = false;
+  bool strictProxy = true;
   std::string trace;
   bool help = false;
 };

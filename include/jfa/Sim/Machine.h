@@ -189,8 +189,8 @@ struct MachineOptions {
   uint32_t ctas = 1;
   /// How many run together from the first on.
   uint32_t together = 1;
-  /// Whether generic reads need a proxy fence before asynchronous writes.
-  bool strictProxy = false;
+  /// Whether generic reads too need a proxy fence before asynchronous writes.
+  bool strictProxy = true;
   /// After so many instructions a run is taken for endless.
   uint64_t maxInstructions = kMaxInstructions;
 };

@@ -46,8 +46,8 @@ struct Launch {
   std::vector<Value> arguments;
   /// A multiple of the program's clusters.
   uint32_t ctas = 1;
-  /// Whether generic reads need a proxy fence before asynchronous writes.
-  bool strictProxy = false;
+  /// Whether generic reads too need a proxy fence before asynchronous writes.
+  bool strictProxy = true;
   /// After so many instructions a cluster's run is taken for endless.
   uint64_t maxInstructions = kMaxInstructions;
 };

@@ -410,7 +410,7 @@ struct LocalLoadLowering
       return failure();
     }
     Value base = adaptor.getSource().front();
-    if (isByFragments(op)) {
+    if (op.getFragments()) {
       return loadFragments(b, base, tile, task);
     }
     if (isOfMatrices(tile, *layout, task)) {
@@ -454,7 +454,7 @@ struct LocalStoreLowering
       return failure();
     }
     Value base = adaptor.getDestination().front();
-    if (isByFragments(op)) {
+    if (op.getFragments()) {
       storeFragments(b, base, tile, task, adaptor.getTile());
     } else if (isOfMatrices(tile, *layout, task)) {
       storeMatrices(b, buffer, *layout, base, tile, task, adaptor.getTile());

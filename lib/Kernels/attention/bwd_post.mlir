@@ -138,14 +138,12 @@ tlx.kernel @attention_bwd_post(
             %buffer = tlx.local_view %sums[%slot] : !acc_buffers -> !acc_buffer
             tlx.barrier_wait %full[%slot], %phase : !ring
             %sum = scf.if %by_fragments -> (!sums) {
-              %transposed = tlx.local_load %buffer {tlx.fragments} : !acc_buffer -> !sums
+              %transposed = tlx.local_load %buffer fragments : !acc_buffer -> !sums
               scf.yield %transposed : !sums
             } else {
               %rows = tlx.local_load %buffer : !acc_buffer -> !sums
               scf.yield %rows : !sums
             }
-            // Reads that nobody has waited for yet have to end before the next copy.
-            tlx.fence_async_shared
             tlx.barrier_arrive %empty[%slot] : !ring
             %sum_after = arith.addf %sum_before, %sum : !sums
             %n1 = arith.addi %n_copy, %c1 : i32

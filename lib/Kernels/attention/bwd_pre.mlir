@@ -169,8 +169,6 @@ tlx.kernel @attention_bwd_pre(
         tlx.barrier_wait %full[%slot], %phase : !ring
         %o_16 = tlx.local_load %o_tile : !o_buffer -> !values
         %do_16 = tlx.local_load %do_tile : !o_buffer -> !values
-        // Reads that nobody has waited for yet have to end before the next copy.
-        tlx.fence_async_shared
         tlx.barrier_arrive %empty[%slot] : !ring
         %o_32 = arith.extf %o_16 : !values to !products
         %do_32 = arith.extf %do_16 : !values to !products

@@ -188,9 +188,9 @@ tlx.kernel @fragments() {
     tlx.async_task @t warps(4) {
       %s = tlx.async_dot %a, %a : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xf32>
       %done = tlx.async_dot_wait %s pending(0) : tensor<64x64xf32>
-      tlx.local_store %done, %b {tlx.fragments} : tensor<64x64xf32>, !tlx.memdesc<[64, 64], f32>
-      %again = tlx.local_load %b {tlx.fragments} : !tlx.memdesc<[64, 64], f32> -> tensor<64x64xf32>
-      tlx.local_store %again, %c {tlx.fragments} : tensor<64x64xf32>, !tlx.memdesc<[64, 64], f32>
+      tlx.local_store %done, %b fragments : tensor<64x64xf32>, !tlx.memdesc<[64, 64], f32>
+      %again = tlx.local_load %b fragments : !tlx.memdesc<[64, 64], f32> -> tensor<64x64xf32>
+      tlx.local_store %again, %c fragments : tensor<64x64xf32>, !tlx.memdesc<[64, 64], f32>
     }
   }
 }

@@ -137,7 +137,7 @@ tlx.kernel @k() {
     // expected-note@+1 {{this task has 4 warps}}
     tlx.async_task @t warps(4) {
       // expected-error@+1 {{expected sums in f32, in shared memory, of 64 rows for each warpgroup of the task and a multiple of 8 columns, which fragments are of, but got 'tensor<64x64xbf16>'}}
-      %x = tlx.local_load %a {tlx.fragments} : !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xbf16>
+      %x = tlx.local_load %a fragments : !tlx.memdesc<[64, 64], bf16> -> tensor<64x64xbf16>
     }
   }
 }
@@ -151,7 +151,7 @@ tlx.kernel @k(%i: i32) {
     tlx.async_task @t warps(8) {
       %x = arith.constant dense<1.0> : tensor<64x64xf32>
       // expected-error@+1 {{expected sums in f32, in shared memory, of 64 rows for each warpgroup of the task and a multiple of 8 columns, which fragments are of, but got 'tensor<64x64xf32>'}}
-      tlx.local_store %x, %a {tlx.fragments} : tensor<64x64xf32>, !tlx.memdesc<[64, 64], f32>
+      tlx.local_store %x, %a fragments : tensor<64x64xf32>, !tlx.memdesc<[64, 64], f32>
     }
   }
 }

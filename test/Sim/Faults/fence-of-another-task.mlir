@@ -24,7 +24,7 @@ tlx.kernel @k(%o: !map) {
   tlx.async_tasks {
     tlx.async_task @write warps(4) {
       %value = tlx.splat %one : bf16 -> tensor<64x64xbf16>
-      tlx.local_store %value, %buffer {tlx.unfenced} : tensor<64x64xbf16>, !tile
+      tlx.local_store %value, %buffer unfenced : tensor<64x64xbf16>, !tile
       tlx.barrier_arrive %full : !bar
     }
     tlx.async_task @copy warps(1) {

@@ -272,12 +272,13 @@ static Proxy getProxy(MemDescType buffer) {
 }
 
 /// Checks that a tile accessed by fragments may lie as accumulators do.
-static LogicalResult verifyFragments(Operation *op, RankedTensorType tile,
+template <typename Op>
+static LogicalResult verifyFragments(Op op, RankedTensorType tile,
                                      MemDescType buffer) {
   AsyncTaskOp task = getEnclosingTask(op);
   // 0 as long as it is a parameter.
   int64_t warps = task ? task.getWarps().getConstant().value_or(0) : 0;
-  if (!isByFragments(op) || warps == 0 || !tile.hasStaticShape()) {
+  if (!op.getFragments() || warps == 0 || !tile.hasStaticShape()) {
     return success();
   }
   bool isOfQuads = tile.getRank() == 2 && tile.getElementType().isF32() &&
@@ -287,17 +288,18 @@ static LogicalResult verifyFragments(Operation *op, RankedTensorType tile,
     return success();
   }
   InFlightDiagnostic diag =
-      op->emitOpError("expected sums in f32, in shared memory, of 64 rows for "
-                      "each warpgroup of the task and a multiple of 8 columns, "
-                      "which fragments are of, but got ")
+      op.emitOpError("expected sums in f32, in shared memory, of 64 rows for "
+                     "each warpgroup of the task and a multiple of 8 columns, "
+                     "which fragments are of, but got ")
       << tile;
   diag.attachNote(task.getLoc()) << "this task has " << warps << " warps";
   return diag;
 }
 
-static LayoutAttr getAccessLayout(Operation *op, RankedTensorType tile,
+template <typename Op>
+static LayoutAttr getAccessLayout(Op op, RankedTensorType tile,
                                   MemDescType buffer, int64_t threads) {
-  if (isByFragments(op) && tile.hasStaticShape()) {
+  if (op.getFragments() && tile.hasStaticShape()) {
     return getAccumulatorLayout(tile.getContext(), tile.getShape(), threads);
   }
   return buffer.isInTensorMemory() && tile.hasStaticShape()
@@ -316,7 +318,7 @@ LogicalResult LocalLoadOp::verify() {
 
 void LocalLoadOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
   accesses.push_back({&getSourceMutable(), /*isWrite=*/false,
-                      getProxy(getSource().getType())});
+                      getProxy(getSource().getType()), getUnfenced()});
 }
 
 LayoutAttr LocalLoadOp::getRequiredResultLayout(unsigned, int64_t threads) {
@@ -341,7 +343,7 @@ LogicalResult LocalStoreOp::verify() {
 
 void LocalStoreOp::getBufferAccesses(SmallVectorImpl<BufferAccess> &accesses) {
   accesses.push_back({&getDestinationMutable(), /*isWrite=*/true,
-                      getProxy(getDestination().getType())});
+                      getProxy(getDestination().getType()), getUnfenced()});
 }
 
 LayoutAttr LocalStoreOp::getRequiredOperandLayout(unsigned operand,

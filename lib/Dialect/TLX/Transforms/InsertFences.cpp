@@ -29,11 +29,6 @@ using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::tlx;
 
-/// On a store whose writes the task that reads them fences itself, with a
-/// tlx.fence_async_shared after the barrier that it waits for (PTX ISA 8.9.5),
-/// which spares the writers one.
-static constexpr StringLiteral kUnfenced = "tlx.unfenced";
-
 //===----------------------------------------------------------------------===//
 // What ops do
 //===----------------------------------------------------------------------===//
@@ -44,6 +39,10 @@ SmallVector<BufferAccess> tlx::getAccesses(Operation *op) {
     access.getBufferAccesses(accesses);
   }
   return accesses;
+}
+
+static bool isGeneric(const BufferAccess &access) {
+  return access.proxy == Proxy::Generic || access.proxy == Proxy::Response;
 }
 
 template <typename Resource>
@@ -169,7 +168,7 @@ struct BarrierAnalysis {
       start(accesses, state);
     }
     for (const BufferAccess &access : accesses) {
-      if (access.proxy == Proxy::Generic || access.proxy == Proxy::Response) {
+      if (isGeneric(access)) {
         (access.isWrite ? state.written : state.read)
             .insert(access.buffer->get());
       }
@@ -214,14 +213,31 @@ private:
 // Fences between the proxies
 //===----------------------------------------------------------------------===//
 
-/// Makes generic writes visible to the asynchronous accesses of the kernel.
+/// Orders generic accesses before the asynchronous ones of the kernel: writes
+/// before those that read or write, reads before those that write. An arrival
+/// at a barrier does not wait for the loads before it.
 struct FenceAnalysis {
-  /// Generic writes of this thread since its last fence, and reads that need
-  /// one too.
-  using State = BufferSet;
+  /// What this thread has done through the generic proxy since its last fence.
+  struct State {
+    BufferSet written, read;
 
-  /// Everything that the kernel accesses asynchronously.
-  BufferSet async;
+    bool join(const State &other) {
+      bool changed = written.join(other.written);
+      return read.join(other.read) || changed;
+    }
+  };
+
+  /// Everything that the kernel accesses asynchronously, and writes so.
+  BufferSet async, asyncWritten;
+
+  void add(const BufferAccess &access) {
+    if (access.proxy == Proxy::Async) {
+      async.insert(access.buffer->get());
+      if (access.isWrite) {
+        asyncWritten.insert(access.buffer->get());
+      }
+    }
+  }
 
   void step(Operation *op, State &state, bool insert) {
     if (isa<FenceAsyncSharedOp>(op)) {
@@ -230,10 +246,10 @@ struct FenceAnalysis {
     }
     SmallVector<BufferAccess> accesses = getAccesses(op);
     bool meets = llvm::any_of(accesses, [&](const BufferAccess &access) {
-      return access.proxy == Proxy::Async &&
-             state.mayContain(access.buffer->get());
+      return mayMeet(access, state);
     });
-    if (meets || (isRelease(op) && state.mayMeet(async))) {
+    if (meets || (isRelease(op) && (state.written.mayMeet(async) ||
+                                    state.read.mayMeet(asyncWritten)))) {
       if (insert) {
         OpBuilder builder(op);
         FenceAsyncSharedOp::create(builder, op->getLoc());
@@ -241,12 +257,19 @@ struct FenceAnalysis {
       state = {};
     }
     for (const BufferAccess &access : accesses) {
-      bool isWrite = access.isWrite && access.proxy == Proxy::Generic;
-      if ((isWrite || access.proxy == Proxy::Response) &&
-          !op->hasAttr(kUnfenced)) {
-        state.insert(access.buffer->get());
+      if (isGeneric(access) && !access.isUnfenced) {
+        (access.isWrite ? state.written : state.read)
+            .insert(access.buffer->get());
       }
     }
+  }
+
+private:
+  static bool mayMeet(const BufferAccess &access, const State &state) {
+    Value buffer = access.buffer->get();
+    return access.proxy == Proxy::Async &&
+           (state.written.mayContain(buffer) ||
+            (access.isWrite && state.read.mayContain(buffer)));
   }
 };
 
@@ -262,9 +285,7 @@ struct InsertFencesPass
     FenceAnalysis fences;
     getOperation().walk([&](BufferAccessOpInterface op) {
       for (const BufferAccess &access : getAccesses(op)) {
-        if (access.proxy == Proxy::Async) {
-          fences.async.insert(access.buffer->get());
-        }
+        fences.add(access);
       }
     });
     getOperation().walk([&](AsyncTaskOp task) {

@@ -197,10 +197,11 @@ func.func private @decode(
       %blocks : i32, i32, i32, i32, i32, i32, i32, i32, i32, i32
 }
 
-// LSE or delta of 64 queries, the same for all keys.
+// LSE or delta of 64 queries, the same for all keys. A fence follows before the rows are
+// given back.
 func.func private @read_rows(%rows: !rows_halves, %half: i32) -> !scores {
   %place = tlx.local_view %rows[%half] : !rows_halves -> !rows_half
-  %loaded = tlx.local_load %place : !rows_half -> !rows
+  %loaded = tlx.local_load %place unfenced : !rows_half -> !rows
   %row = tlx.expand_dims %loaded dim 0 : !rows -> !row
   %all = tlx.broadcast %row : !row -> !scores
   return %all : !scores
@@ -928,8 +929,7 @@ tlx.kernel @attention_bwd(
           }
 
           scf.if %has_before {
-            // dQ lies on S, which is in registers once P is there.
-            tlx.barrier_wait %p_full[%c0], %step_phase : !two
+            // dQ lies on the second half of S, which is in registers once its P is there.
             tlx.barrier_wait %p_full[%c1], %step_phase : !two
             func.call @start_dq(%before, %its_tile, %was_first, %is_first, %dst_smem,
                 %kt_smem, %dq_tmem, %ds_all, %ds_empty, %kt_full, %kt_empty, %dq_full,

@@ -718,10 +718,10 @@ tlx.kernel @attention_bwd(
               %is_whole = arith.cmpi ne, %j, %partial_step : i32
               %by_fragments = arith.andi %fragments, %is_whole : i1
               scf.if %by_fragments {
-                tlx.local_store %dq, %piece {tlx.unfenced, tlx.fragments}
+                tlx.local_store %dq, %piece fragments unfenced
                     : tensor<64x64xf32>, !dq_buffer
               } else {
-                tlx.local_store %dq, %piece_t {tlx.unfenced} : tensor<64x64xf32>, !dqt_buffer
+                tlx.local_store %dq, %piece_t unfenced : tensor<64x64xf32>, !dqt_buffer
               }
               tlx.named_barrier_arrive %is_there threads(160)
 
@@ -737,7 +737,7 @@ tlx.kernel @attention_bwd(
           %dv_slot = arith.addi %first_slot, %replica : i32
           %dv_rows = tlx.local_view %dv_smem[%dv_slot] : !dv_buffers -> !dkv_buffer
           %dv_16 = arith.truncf %of_group#2 : !gradient to !gradient_16
-          tlx.local_store %dv_16, %dv_rows {tlx.unfenced} : !gradient_16, !dkv_buffer
+          tlx.local_store %dv_16, %dv_rows unfenced : !gradient_16, !dkv_buffer
           scf.yield %of_group#1, %of_group#3 : !gradient, !scores
         } else {
           scf.yield %no_gradient, %s_item : !gradient, !scores
@@ -753,7 +753,7 @@ tlx.kernel @attention_bwd(
         %dk_scaled = arith.mulf %dk_sum, %dk_scale : !gradient
         %dk_16 = arith.truncf %dk_scaled : !gradient to !gradient_16
         tlx.named_barrier_wait %is_free threads(160)
-        tlx.local_store %dk_16, %dk_rows {tlx.unfenced} : !gradient_16, !dkv_buffer
+        tlx.local_store %dk_16, %dk_rows unfenced : !gradient_16, !dkv_buffer
         tlx.named_barrier_arrive %is_there threads(160)
         scf.yield %count_end, %next_tile, %next#1, %next#3, %next#6, %next#8, %next#9,
             %s_after : i32, i32, i32, i32, i32, i32, i32, !scores

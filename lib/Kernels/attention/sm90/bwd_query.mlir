@@ -273,8 +273,9 @@ tlx.kernel @attention_bwd_query(
           %unmasked = arith.select %causal, %least_causal, %at#4 : i32
 
           tlx.barrier_wait %do_full, %run_phase : !one
-          %lse = tlx.local_load %lse_own : !rows_buffer -> tensor<64xf32>
-          %delta_rows = tlx.local_load %delta_own : !rows_buffer -> tensor<64xf32>
+          // With the writes of P a fence comes before these rows are given back.
+          %lse = tlx.local_load %lse_own unfenced : !rows_buffer -> tensor<64xf32>
+          %delta_rows = tlx.local_load %delta_own unfenced : !rows_buffer -> tensor<64xf32>
 
           %of_item:3 = scf.for %j = %c0 to %at#2 step %c1
               iter_args(%n = %count, %dq_in = %dq_item, %s_in = %s_item)

@@ -261,13 +261,14 @@ func.func private @turn_pairs(%pairs: !words, %sine: !elements, %cosine: !elemen
   return %turned : !words
 }
 
-// Turns 64 columns of a tile where they are. Each thread reads what it writes.
+// Turns 64 columns of a tile where they are. Each thread reads what it writes, and the
+// fence of the writes is one of the reads.
 func.func private @turn_panel(%tile: !buffer, %word_column: i32, %sine: !elements,
                               %cosine: !elements) {
   %c0 = arith.constant 0 : i32
   %words = tlx.local_reinterpret %tile : !buffer -> !words_buffer
   %panel = tlx.local_slice %words[%c0, %word_column] : !words_buffer -> !words_panel
-  %read = tlx.local_load %panel : !words_panel -> !words
+  %read = tlx.local_load %panel unfenced : !words_panel -> !words
   %turned = func.call @turn_pairs(%read, %sine, %cosine)
       : (!words, !elements, !elements) -> !words
   tlx.local_store %turned, %panel : !words, !words_panel
@@ -291,8 +292,6 @@ func.func private @turn(
     tlx.barrier_wait %a_full[%c0], %phase : !one
     %sine_16 = tlx.local_load %sines : !angles_buffer -> !elements_16
     %cosine_16 = tlx.local_load %cosines : !angles_buffer -> !elements_16
-    // Reads that nobody has waited for yet have to end before the next copy.
-    tlx.fence_async_shared
     tlx.barrier_arrive %a_empty[%c0] : !one
     %sine = arith.extf %sine_16 : !elements_16 to !elements
     %cosine = arith.extf %cosine_16 : !elements_16 to !elements

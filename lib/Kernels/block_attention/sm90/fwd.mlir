@@ -184,17 +184,18 @@ func.func private @turn_pairs(%pairs: !words, %sine: !elements, %cosine: !elemen
   return %turned : !words
 }
 
-// Turns q and k, or v too, where they are. Each thread reads what it writes.
+// Turns q and k, or v too, where they are. Each thread reads what it writes, and the fence
+// of the writes is one of the reads.
 func.func private @turn(%q: !buffer, %k: !buffer, %v: !buffer, %sines: !angles_buffer,
                         %cosines: !angles_buffer, %turns_v: i1) {
   %q_pairs = tlx.local_reinterpret %q : !buffer -> !words_buffer
   %k_pairs = tlx.local_reinterpret %k : !buffer -> !words_buffer
-  %sine_16 = tlx.local_load %sines : !angles_buffer -> !elements_16
-  %cosine_16 = tlx.local_load %cosines : !angles_buffer -> !elements_16
+  %sine_16 = tlx.local_load %sines unfenced : !angles_buffer -> !elements_16
+  %cosine_16 = tlx.local_load %cosines unfenced : !angles_buffer -> !elements_16
   %sine = arith.extf %sine_16 : !elements_16 to !elements
   %cosine = arith.extf %cosine_16 : !elements_16 to !elements
-  %q_read = tlx.local_load %q_pairs : !words_buffer -> !words
-  %k_read = tlx.local_load %k_pairs : !words_buffer -> !words
+  %q_read = tlx.local_load %q_pairs unfenced : !words_buffer -> !words
+  %k_read = tlx.local_load %k_pairs unfenced : !words_buffer -> !words
   %q_turned = func.call @turn_pairs(%q_read, %sine, %cosine)
       : (!words, !elements, !elements) -> !words
   %k_turned = func.call @turn_pairs(%k_read, %sine, %cosine)
@@ -203,7 +204,7 @@ func.func private @turn(%q: !buffer, %k: !buffer, %v: !buffer, %sines: !angles_b
   tlx.local_store %k_turned, %k_pairs : !words, !words_buffer
   scf.if %turns_v {
     %v_pairs = tlx.local_reinterpret %v : !buffer -> !words_buffer
-    %v_read = tlx.local_load %v_pairs : !words_buffer -> !words
+    %v_read = tlx.local_load %v_pairs unfenced : !words_buffer -> !words
     %v_turned = func.call @turn_pairs(%v_read, %sine, %cosine)
         : (!words, !elements, !elements) -> !words
     tlx.local_store %v_turned, %v_pairs : !words, !words_buffer

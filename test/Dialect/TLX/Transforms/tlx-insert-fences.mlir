@@ -269,8 +269,8 @@ tlx.kernel @unfenced(%map: !map) {
     tlx.async_task @compute warps(4) {
       %c1 = arith.constant 1 : i32
       %x = arith.constant dense<1.0> : tensor<64x64xbf16>
-      // CHECK: local_store %{{.+}}, %{{.+}} {tlx.unfenced}
-      tlx.local_store %x, %o {tlx.unfenced} : tensor<64x64xbf16>, !tile
+      // CHECK: local_store %{{.+}}, %{{.+}} unfenced
+      tlx.local_store %x, %o unfenced : tensor<64x64xbf16>, !tile
       // CHECK-NEXT: named_barrier_arrive
       tlx.named_barrier_arrive %c1 threads(160)
     }
@@ -283,6 +283,48 @@ tlx.kernel @unfenced(%map: !map) {
       tlx.fence_async_shared
       // CHECK-NEXT: async_descriptor_store
       tlx.async_descriptor_store %map[%c0, %c0], %o : !map, !tile
+    }
+  }
+}
+
+// What an arrival says has been read has to be in registers before a copy may write
+// there (PTX ISA 8.9.5). What only generic accesses or products write, and what is read
+// unfenced, is left alone.
+// CHECK-LABEL: tlx.kernel @read(
+// CHECK:         tlx.barrier_wait
+// CHECK-NEXT:    tlx.local_load
+// CHECK-NEXT:    tlx.local_load
+// CHECK-NEXT:    tlx.fence_async_shared
+// CHECK-NEXT:    tlx.barrier_arrive
+// CHECK-NEXT:    tlx.local_load
+// CHECK-NEXT:    tlx.barrier_arrive
+// CHECK-NEXT:    tlx.local_load {{.*}} unfenced
+// CHECK-NEXT:    tlx.barrier_arrive
+// CHECK-NEXT:    tlx.local_load
+// CHECK-NEXT:    tlx.fence_async_shared
+// CHECK-NEXT:    tlx.task_barrier
+// CHECK-NEXT:    tlx.async_descriptor_load
+tlx.kernel @read(%map: !map, %phase: i32) {
+  %loaded = tlx.local_alloc : !tile
+  %only_stored = tlx.local_alloc : !tile
+  %full = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  %empty = tlx.alloc_barriers arrivals(1) : !tlx.mbarrier<[1]>
+  tlx.async_tasks {
+    tlx.async_task @read warps(4) {
+      %c0 = arith.constant 0 : i32
+      tlx.barrier_wait %full, %phase : !tlx.mbarrier<[1]>
+      %x = tlx.local_load %loaded : !tile -> tensor<64x64xbf16>
+      %y = tlx.local_load %only_stored : !tile -> tensor<64x64xbf16>
+      tlx.barrier_arrive %empty : !tlx.mbarrier<[1]>
+      %z = tlx.local_load %only_stored : !tile -> tensor<64x64xbf16>
+      tlx.barrier_arrive %empty : !tlx.mbarrier<[1]>
+      %u = tlx.local_load %loaded unfenced : !tile -> tensor<64x64xbf16>
+      tlx.barrier_arrive %empty : !tlx.mbarrier<[1]>
+      %v = tlx.local_load %loaded : !tile -> tensor<64x64xbf16>
+      tlx.async_descriptor_load %map[%c0, %c0], %loaded signal %full
+          : !map, !tile, !tlx.mbarrier<[1]>
+      tlx.async_descriptor_store %map[%c0, %c0], %only_stored : !map, !tile
+      tlx.async_descriptor_store_wait pending(0)
     }
   }
 }

@@ -54,6 +54,8 @@ struct BufferAccess {
   OpOperand *buffer;
   bool isWrite;
   Proxy proxy;
+  /// Whether the kernel itself has the fence that a generic access may need.
+  bool isUnfenced = false;
 };
 
 /// What an op does to an mbarrier.

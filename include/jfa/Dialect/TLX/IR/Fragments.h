@@ -9,26 +9,20 @@
 // after thread, instead of by rows: accesses of 16 bytes without conflicts, for
 // what is copied out whole and read back alike, perhaps by another kernel.
 //
-// `tlx.local_store` and `tlx.local_load` do that with the attribute below. The
-// tile is of f32 and has the layout of accumulators (PTX ISA 9.7.15.5.1), 64
-// rows for each warpgroup of the task. Registers 4 i to 4 i + 3 of thread t of
-// T take the 16 bytes from (i T + t) 16 on.
+// `tlx.local_store` and `tlx.local_load` do that with `fragments`. The tile is
+// of f32 and has the layout of accumulators (PTX ISA 9.7.15.5.1), 64 rows for
+// each warpgroup of the task. Registers 4 i to 4 i + 3 of thread t of T take
+// the 16 bytes from (i T + t) 16 on.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef JFA_DIALECT_TLX_IR_FRAGMENTS_H
 #define JFA_DIALECT_TLX_IR_FRAGMENTS_H
 
-#include "mlir/IR/Operation.h"
-
 namespace mlir::jfa::tlx {
 
-/// Marks accesses by fragments.
-inline constexpr llvm::StringLiteral kFragmentsAttr = "tlx.fragments";
 /// Of four registers, which one access moves.
 inline constexpr unsigned kFragmentBytes = 16;
-
-inline bool isByFragments(Operation *op) { return op->hasAttr(kFragmentsAttr); }
 
 } // namespace mlir::jfa::tlx
 

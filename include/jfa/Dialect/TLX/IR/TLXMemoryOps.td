@@ -176,6 +176,13 @@ def TLX_LocalLoadOp : TLX_Op<"local_load", [
     the task has several warpgroups, and waits for it (`tcgen05.ld.32x32b`,
     `tcgen05.wait::ld`, PTX ISA 9.7.16.8). The task has a multiple of 4 warps.
 
+    With `fragments` the buffer holds sums as threads hold them (Fragments.h).
+
+    An asynchronous access that writes to the buffer afterwards needs a
+    `tlx.fence_async_shared` by each thread that has read, which
+    `tlx-insert-fences` adds before others may learn that it has; with
+    `unfenced` the kernel has the fence where it is needed.
+
     Example:
 
     ```mlir
@@ -184,10 +191,11 @@ def TLX_LocalLoadOp : TLX_Op<"local_load", [
     ```
   }];
   let arguments = (ins
-    Arg<TLX_MemDescType, "", [MemRead<TLX_SharedMemory>]>:$source);
+    Arg<TLX_MemDescType, "", [MemRead<TLX_SharedMemory>]>:$source,
+    UnitAttr:$fragments, UnitAttr:$unfenced);
   let results = (outs AnyRankedTensor:$tile);
   let assemblyFormat = [{
-    $source attr-dict `:` qualified(type($source)) `->` type($tile)
+    $source (`fragments` $fragments^)? (`unfenced` $unfenced^)? attr-dict `:` qualified(type($source)) `->` type($tile)
   }];
   let hasVerifier = 1;
 }
@@ -208,6 +216,11 @@ def TLX_LocalStoreOp : TLX_Op<"local_store", [
     would read it (`tcgen05.st.32x32b`, PTX ISA 9.7.16.8). The write is done
     after the `tlx.tcgen05_fence before` that `tlx-insert-fences` adds.
 
+    With `fragments` a tile of sums in f32 is written as threads hold it
+    (Fragments.h). With `unfenced` the task that reads the buffer fences these
+    writes itself, after the barrier that it waits for (PTX ISA 8.9.5), which
+    spares the writers the fence.
+
     Example:
 
     ```mlir
@@ -217,9 +230,11 @@ def TLX_LocalStoreOp : TLX_Op<"local_store", [
     ```
   }];
   let arguments = (ins AnyRankedTensor:$tile,
-    Arg<TLX_MemDescType, "", [MemWrite<TLX_SharedMemory>]>:$destination);
+    Arg<TLX_MemDescType, "", [MemWrite<TLX_SharedMemory>]>:$destination,
+    UnitAttr:$fragments, UnitAttr:$unfenced);
   let assemblyFormat = [{
-    $tile `,` $destination attr-dict
+    $tile `,` $destination (`fragments` $fragments^)? (`unfenced` $unfenced^)?
+    attr-dict
     `:` type($tile) `,` qualified(type($destination))
   }];
   let hasVerifier = 1;

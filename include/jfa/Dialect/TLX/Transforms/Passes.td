@@ -297,9 +297,11 @@ def InsertFencesPass
        since the threads last met, and one of the two writes.
        `tlx.task_barrier` and the stores of the TMA family let the threads meet.
     2. Inserts `tlx.fence_async_shared` after generic writes that an
-       asynchronous access may meet (PTX ISA 8.6): before that access, or before
+       asynchronous access may meet, and after generic reads that an
+       asynchronous write may meet (PTX ISA 8.6): before that access, or before
        the next op that lets other threads or tasks know, whichever comes first,
-       so that every thread fences its own writes.
+       so that every thread fences its own accesses. Those that are `unfenced`
+       are left to the kernel.
 
     3. Inserts `tlx.tcgen05_fence before` where other threads may learn that
        this one has accessed tensor memory, or where it is about to access what

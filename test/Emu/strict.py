@@ -9,11 +9,10 @@ products into different sums have no order.
 
     strict.py KERNELS FOLDER [FILTER]
 
-Two things that strict mode reports are relied on (docs/Rationale.md), and nothing but
-them may be found, where a kernel has them: where P lies over S (tensor memory has no room
-for it at HEAD_DIM 128), S follows the product that reads P in one queue, as in the
-backward S, dP and dQ follow those that read P and dS; and angles of the rotary embedding,
-which threads read, are ordered before the copy of the next ones by a barrier alone.
+One thing that strict mode reports is relied on (docs/Rationale.md), and nothing but that
+may be found, where a kernel has it: where P lies over S (tensor memory has no room for it
+at HEAD_DIM 128), S follows the product that reads P in one queue, as in the backward S, dP
+and dQ follow those that read P and dS.
 """
 
 import itertools
@@ -30,8 +29,6 @@ LISTS = ("attention/sm100/specializations.txt",
 QUEUE = ("buffer overwritten while it is read: an operation of warp N writes lanes "
          "N to N of columns N to N of tensor memory, but nothing orders that after "
          "the other access")
-BARRIER = ("missing proxy fence: an operation of warp N writes N bytes of shared memory at "
-           "NxN through the async proxy, but no fence.proxy.async follows the write")
 
 
 def read_rows(path):
@@ -98,8 +95,6 @@ def main():
                 int(bindings["P_AT"]) < int(bindings["BLOCK_N"])
             is_backward = name.startswith("attention/sm100/bwd")
             allowed = {QUEUE} if overlaps or is_backward else set()
-            if bindings.get("ROTARY", "0") != "0":
-                allowed = {BARRIER}
             errors = find_reports(name, source, bindings, folder)
             if errors - allowed:
                 sys.exit(f"expected no report of {name} {bindings}, but got "

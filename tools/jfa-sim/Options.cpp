@@ -7,6 +7,7 @@
 
 #include "Options.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 using namespace mlir::jfa::sim;
@@ -35,7 +36,7 @@ operations, and reports violations of its protocol.
                        default
 )";
 static const char *const kHelpAfter =
-    R"(  --causal             binds CAUSAL=true
+    R"(  --causal             binds CAUSAL=true, and is bound by it
   --pre=FILE           the backward's kernel before FILE's, whose results it gets
   --post=FILE          the one after it
 
@@ -107,6 +108,22 @@ static std::string check(const Options &options) {
   return options.attention.check();
 }
 
+/// Takes the problem from bindings that are another way to say --causal and
+/// --broadcast-q, so that results are compared with those of that problem.
+static void adoptBindings(Options &options) {
+  auto isFlag = [&](const NamedTexts::value_type &binding) {
+    if (binding.second != "true") {
+      return false;
+    }
+    bool isCausal = binding.first == "CAUSAL";
+    bool isShared = binding.first == "BROADCAST_QUERY";
+    options.attention.causal |= isCausal;
+    options.attention.broadcastQuery |= isShared;
+    return isCausal || isShared;
+  };
+  llvm::erase_if(options.bindings, isFlag);
+}
+
 std::string mlir::jfa::sim::parseOptions(int argc, char **argv,
                                          Options &options) {
   std::map<std::string, OptionReader> readers = getReaders(options);
@@ -120,6 +137,9 @@ std::string mlir::jfa::sim::parseOptions(int argc, char **argv,
       readCommandLine(argc, argv, readers, flags, options.file);
   if (!problem.empty()) {
     return problem;
+  }
+  if (options.attention.lengths) {
+    adoptBindings(options);
   }
   return options.help ? "" : check(options);
 }

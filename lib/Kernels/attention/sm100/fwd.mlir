@@ -46,6 +46,7 @@
 //   inverse_empty  1      @correction           @softmax      1 / l has been read
 //   o_ready        CTAS   @correction           @multiply     O is rescaled for a block; at last taken out
 //   o_full         1      @multiply (commit)    @correction   a tile's last product is done
+//   p_empty        1      @multiply (commit)    @multiply     a block's P has been read (unless IN_ORDER)
 //   out_full       1      @correction           @store        a half tile of O is in shared memory
 //   out_empty      1      @store                @correction   it has been copied out
 //   share_full     1      @schedule (bytes)     all roles     it is known whose items are next
@@ -58,7 +59,7 @@
 //     of its S. D 64: S 2 x 128, P 2 x 64, O 2 x 64. The scale of O is the first
 //     column of S, whose scores are in registers by then. S[j] may overwrite the
 //     scale and P[j-1] since its product is started after that of P[j-1], which
-//     waits for both.
+//     waits for both; without IN_ORDER it waits until that is done.
 //   shared memory, D 128, 3 stages, of pairs 6: Q 64 K, keys and values 96 K, O 64 K
 //   registers: @softmax 2 x 192, @correction 72, others 56: 512 for 4 warps each; of
 //     pairs at D 128 @correction needs 80, which leaves 48. With DYNAMIC @softmax needs
@@ -246,6 +247,9 @@ tlx.kernel @attention_fwd(
   // The column of its S at which P begins: behind S, or over its end.
   %p_at = tlx.param P_AT = 64 from 32 to 128 step 32 : i32
   tlx.constraint BLOCK_N le 2 * P_AT
+  // Whether S may overwrite the P that a product started before it reads, which PTX does
+  // not promise; every tensor core is taken to do what one thread starts in order.
+  %in_order = tlx.param IN_ORDER = true : i1
   // Whether a CTA that is done takes over the items of CTAs that have not been
   // launched.
   %dynamic = tlx.param DYNAMIC = false : i1
@@ -294,6 +298,7 @@ tlx.kernel @attention_fwd(
   %inverse_empty = tlx.alloc_barriers arrivals(1) : !halves
   %o_ready = tlx.alloc_barriers arrivals(CTAS) : !halves
   %o_full = tlx.alloc_barriers arrivals(1) : !halves
+  %p_empty = tlx.alloc_barriers arrivals(1) : !halves
   %out_full = tlx.alloc_barriers arrivals(1) : !halves
   %out_empty = tlx.alloc_barriers arrivals(1) : !halves
   %response = tlx.local_alloc : !response
@@ -824,6 +829,7 @@ tlx.kernel @attention_fwd(
       %p1_second = tlx.local_slice %p1[%c0, %half_n] : !p_buffer -> !p_half
       %o1 = tlx.local_view %o_tmem[%c1] : !o_buffers -> !o_buffer
       %true = arith.constant true
+      %waits = arith.xori %in_order, %true : i1
       %shares:6 = scf.while (
           %share = %c0, %first = %first_item, %stop = %end_item, %count_0 = %c0,
           %step_0 = %c0, %tile_0 = %c0)
@@ -879,6 +885,10 @@ tlx.kernel @attention_fwd(
               tlx.barrier_wait %p_full[%c0], %s_phase : !halves
               tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true) cta_group(CTAS)
                   : !p_half, !v_half, !o_buffer
+              scf.if %waits {
+                tlx.tcgen05_commit %p_empty[%c0] : !halves
+                tlx.barrier_wait %p_empty[%c0], %s_phase : !halves
+              }
               tlx.barrier_wait %kv_full[%slot], %phase : !ring
               tlx.async_dot %q0, %k_t, %s0 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
               tlx.tcgen05_commit %s_full[%c0] multicast(%all) : !halves
@@ -890,6 +900,10 @@ tlx.kernel @attention_fwd(
               tlx.barrier_wait %p_full[%c1], %s_phase : !halves
               tlx.async_dot %p1_second, %v_second, %o1 accumulate(%true) cta_group(CTAS)
                   : !p_half, !v_half, !o_buffer
+              scf.if %waits {
+                tlx.tcgen05_commit %p_empty[%c1] : !halves
+                tlx.barrier_wait %p_empty[%c1], %s_phase : !halves
+              }
               tlx.tcgen05_commit %kv_empty[%v_slot] multicast(%all) : !ring
               tlx.async_dot %q1, %k_t, %s1 cta_group(CTAS) : !q_rows, !kt_buffer, !s_buffer
               tlx.tcgen05_commit %s_full[%c1] multicast(%all) : !halves
@@ -916,6 +930,10 @@ tlx.kernel @attention_fwd(
             tlx.async_dot %p0_second, %v_second, %o0 accumulate(%true) cta_group(CTAS)
                 : !p_half, !v_half, !o_buffer
             tlx.tcgen05_commit %o_full[%c0] multicast(%all) : !halves
+            scf.if %waits {
+              tlx.tcgen05_commit %p_empty[%c0] : !halves
+              tlx.barrier_wait %p_empty[%c0], %s_phase : !halves
+            }
             tlx.barrier_wait %o_ready[%c1], %s_phase producer : !halves
             tlx.barrier_wait %p_half[%c1], %s_phase : !halves
             tlx.async_dot %p1_first, %v_first, %o1 accumulate(%more) cta_group(CTAS)
@@ -925,6 +943,10 @@ tlx.kernel @attention_fwd(
                 : !p_half, !v_half, !o_buffer
             tlx.tcgen05_commit %kv_empty[%v_slot] multicast(%all) : !ring
             tlx.tcgen05_commit %o_full[%c1] multicast(%all) : !halves
+            scf.if %waits {
+              tlx.tcgen05_commit %p_empty[%c1] : !halves
+              tlx.barrier_wait %p_empty[%c1], %s_phase : !halves
+            }
 
             %count_2 = arith.addi %last#0, %c1 : i32
             %step_1 = arith.addi %last#1, %c1 : i32

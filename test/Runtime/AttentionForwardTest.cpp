@@ -13,6 +13,7 @@
 #include "AttentionForward.h"
 #include "AttentionProblem.h"
 #include "BundleTesting.h"
+#include "DriverTesting.h"
 #include "Kernels.h"
 
 #include <gtest/gtest.h>
@@ -21,38 +22,28 @@ using namespace jfa::runtime;
 using namespace jfa::testing;
 
 namespace {
-Driver makeFakeDriver() {
-  Driver driver{};
-  driver.contextPush = [](Driver::Context) { return 0; };
-  driver.contextPop = [](Driver::Context *) { return 0; };
-  driver.moduleLoadData = [](Driver::Module *, const void *) { return 0; };
-  driver.moduleGetFunction = [](Driver::Function *, Driver::Module,
-                                const char *) { return 0; };
-  driver.functionSetAttribute = [](Driver::Function, int, int) { return 0; };
-  return driver;
-}
-
-const Driver fakeDriver = makeFakeDriver();
+const Driver fakeDriver = makeLoadingDriver();
 /// The ordinal keeps its functions apart from those of a true GPU.
 const Gpu fakeGpu = {1003, nullptr, 2, 9, 0, 1};
 
 /// Kernels for causal attention take over others' items.
 void addKernels() {
-  static const std::string *bundle = nullptr;
-  if (bundle) {
+  static bool added = false;
+  if (added) {
     return;
   }
-  std::string own = kHeader;
+  added = true;
   std::string asking = kHeader;
   std::string from = "\"CAUSAL\":false";
   asking.replace(asking.find(from), from.size(),
                  "\"CAUSAL\":true,\"DYNAMIC\":true");
-  bundle = new std::string(makeBundle(own));
-  static const std::string *other = new std::string(makeBundle(asking));
-  for (const std::string *bytes : {bundle, other}) {
+  // The bytes of a bundle that is added have to stay.
+  static const std::string bundles[] = {makeBundle(kHeader),
+                                        makeBundle(asking)};
+  for (const std::string &bytes : bundles) {
     Status status;
     status = KernelRegistry::get(status).add(
-        reinterpret_cast<const uint8_t *>(bytes->data()), bytes->size(), "test",
+        reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(), "test",
         nullptr);
     ASSERT_FALSE(status.failed()) << status.message;
   }

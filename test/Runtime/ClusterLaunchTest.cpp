@@ -13,6 +13,7 @@
 #include "AttentionKernel.h"
 #include "BundleTesting.h"
 #include "CountAllocations.h"
+#include "DriverTesting.h"
 
 #include <gtest/gtest.h>
 
@@ -25,13 +26,7 @@ LaunchAttribute attribute;
 int activeClusters = 0;
 
 Driver makeFakeDriver() {
-  Driver driver{};
-  driver.contextPush = [](Driver::Context) { return 0; };
-  driver.contextPop = [](Driver::Context *) { return 0; };
-  driver.moduleLoadData = [](Driver::Module *, const void *) { return 0; };
-  driver.moduleGetFunction = [](Driver::Function *, Driver::Module,
-                                const char *) { return 0; };
-  driver.functionSetAttribute = [](Driver::Function, int, int) { return 0; };
+  Driver driver = makeLoadingDriver();
   driver.maxActiveClusters = [](int *count, Driver::Function,
                                 const LaunchConfig *) {
     *count = activeClusters;

@@ -195,7 +195,8 @@ def TLX_LocalLoadOp : TLX_Op<"local_load", [
     UnitAttr:$fragments, UnitAttr:$unfenced);
   let results = (outs AnyRankedTensor:$tile);
   let assemblyFormat = [{
-    $source (`fragments` $fragments^)? (`unfenced` $unfenced^)? attr-dict `:` qualified(type($source)) `->` type($tile)
+    $source (`fragments` $fragments^)? (`unfenced` $unfenced^)?
+    attr-dict `:` qualified(type($source)) `->` type($tile)
   }];
   let hasVerifier = 1;
 }

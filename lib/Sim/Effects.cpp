@@ -310,12 +310,15 @@ bool Machine::recordTensor(TensorMemory &tensor, const Access &access,
   }
   std::string name = buffer ? buffer->name : "a buffer";
   auto [begin, end] = view.getRange();
-  tensor.history.record(
-      begin, end, access, knowledge,
-      [&](const Conflict &conflict) {
-        report.add(Explain(*this).conflict(conflict, access, knowledge, name));
-      },
-      [&] { report.add(Explain(*this).neverWritten(access, buffer)); });
+  for (History *history : tensor.getHistories(view)) {
+    history->record(
+        begin, end, access, knowledge,
+        [&](const Conflict &conflict) {
+          report.add(
+              Explain(*this).conflict(conflict, access, knowledge, name));
+        },
+        [&] { report.add(Explain(*this).neverWritten(access, buffer)); });
+  }
   return true;
 }
 

@@ -59,8 +59,7 @@ Machine::Machine(const Program &program, std::vector<GlobalArray> &arrays,
     : program(program), arrays(arrays), options(options), report(report),
       initial(program.numSlots) {
   for (uint32_t rank = 0; rank < options.together; ++rank) {
-    ctas.emplace_back(program.sharedBytes, program.tensorColumns)
-        .shared.history.isStrict = options.strictProxy;
+    ctas.emplace_back(program).shared.history.isStrict = options.strictProxy;
     for (uint32_t i = 0; i < program.barriers.size(); ++i) {
       for (int64_t index = 0; index < program.barriers[i].count; ++index) {
         barriers.emplace_back(i, uint32_t(index), program.barriers[i].arrivals);

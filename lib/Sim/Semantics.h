@@ -106,9 +106,12 @@ Targets getTargets(Operation *op, mlir::Value mask, ProgramBuilder &builder);
 /// diagnostic.
 FailureOr<TensorView> getTensorTile(Operation *op, tlx::MemDescType type);
 
-/// A tile of tensor memory in a slot.
-inline TensorView getView(const TensorView &tile, const sim::Value &value) {
-  return {tile.kind, value.integer, tile.columns};
+/// A tile of tensor memory in a slot, which has its address: the lane in the
+/// upper half of 32 bits, the column in the lower.
+inline TensorView getView(TensorView tile, const sim::Value &value) {
+  tile.begin = value.integer & 0xFFFF;
+  tile.firstLane = value.integer >> 16;
+  return tile;
 }
 
 /// The elements of a buffer, the reading of which is an access of `op`; null if

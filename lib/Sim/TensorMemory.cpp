@@ -13,7 +13,11 @@
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
-int64_t TensorView::getOffset(int64_t lane, int64_t column) const {
+int64_t TensorView::getOffset(int64_t row, int64_t column) const {
+  constexpr int64_t kHalf = 16; // lanes, and rows, of each 32 lanes
+  int64_t lane = rows == TensorMemory::kLanes
+                     ? row
+                     : row / kHalf * 2 * kHalf + row % kHalf + firstLane;
   int64_t byte = column * getBytes(kind);
   int64_t cell = begin + byte / TensorMemory::kCellBytes;
   return (cell * TensorMemory::kLanes + lane) * TensorMemory::kCellBytes +
@@ -29,12 +33,12 @@ std::pair<int64_t, int64_t> TensorView::getRange() const {
 /// The bytes of an element, one or two cells of a lane, which are not
 /// neighbours.
 template <typename Bytes, typename Copy>
-static void forEachCell(Bytes *bytes, const TensorView &view, int64_t lane,
+static void forEachCell(Bytes *bytes, const TensorView &view, int64_t row,
                         int64_t column, uint8_t *element, Copy copy) {
   int64_t stride = TensorMemory::kLanes * TensorMemory::kCellBytes;
   int64_t size =
       std::min<int64_t>(getBytes(view.kind), TensorMemory::kCellBytes);
-  Bytes *cell = bytes + view.getOffset(lane, column);
+  Bytes *cell = bytes + view.getOffset(row, column);
   for (int64_t at = 0; at < getBytes(view.kind); at += size, cell += stride) {
     copy(cell, element + at, size_t(size));
   }
@@ -46,15 +50,15 @@ bool TensorMemory::contains(const TensorView &view) const {
 }
 
 TileRef TensorMemory::load(const TensorView &view) const {
-  TileRef tile(new Tile(view.kind, {kLanes, view.columns}));
-  for (int64_t lane = 0; lane < kLanes; ++lane) {
+  TileRef tile(new Tile(view.kind, view.getShape()));
+  for (int64_t row = 0; row < view.rows; ++row) {
     for (int64_t column = 0; column < view.columns; ++column) {
       uint8_t from[8];
-      forEachCell(bytes.data(), view, lane, column, from,
+      forEachCell(bytes.data(), view, row, column, from,
                   [](const uint8_t *cell, uint8_t *element, size_t size) {
                     std::memcpy(element, cell, size);
                   });
-      auto to = size_t(lane * view.columns + column);
+      auto to = size_t(row * view.columns + column);
       if (isReal(view.kind)) {
         tile->reals[to] = decodeReal(view.kind, from);
       } else {
@@ -66,19 +70,31 @@ TileRef TensorMemory::load(const TensorView &view) const {
 }
 
 void TensorMemory::store(const TensorView &view, const Tile &tile) {
-  for (int64_t lane = 0; lane < kLanes; ++lane) {
+  for (int64_t row = 0; row < view.rows; ++row) {
     for (int64_t column = 0; column < view.columns; ++column) {
       uint8_t to[8];
-      auto from = size_t(lane * view.columns + column);
+      auto from = size_t(row * view.columns + column);
       if (isReal(view.kind)) {
         encode(view.kind, tile.reals[from], to);
       } else {
         encode(view.kind, tile.integers[from], to);
       }
-      forEachCell(bytes.data(), view, lane, column, to,
+      forEachCell(bytes.data(), view, row, column, to,
                   [](uint8_t *cell, const uint8_t *element, size_t size) {
                     std::memcpy(cell, element, size);
                   });
     }
   }
+}
+
+llvm::SmallVector<History *, 2>
+TensorMemory::getHistories(const TensorView &view) {
+  if (view.rows != kLanes) {
+    return {&histories[view.firstLane ? 1 : 0]};
+  }
+  llvm::SmallVector<History *, 2> all = {&histories[0]};
+  if (hasHalfTiles) {
+    all.push_back(&histories[1]);
+  }
+  return all;
 }

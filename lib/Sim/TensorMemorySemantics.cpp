@@ -31,7 +31,7 @@ FailureOr<TensorView> sim::getTensorTile(Operation *op, tlx::MemDescType type) {
   if (failed(kind) || failed(shape)) {
     return failure();
   }
-  return TensorView{*kind, 0, shape->back()};
+  return TensorView{*kind, (*shape)[shape->size() - 2], shape->back()};
 }
 
 LogicalResult sim::buildTensorAlloc(tlx::LocalAllocOp op,
@@ -42,6 +42,8 @@ LogicalResult sim::buildTensorAlloc(tlx::LocalAllocOp op,
     return op.emitOpError("expected buffers to be placed before a kernel is "
                           "simulated (tlx-allocate-memory)");
   }
+  builder.getProgram().hasHalfTiles |=
+      tlx::hasHalfTiles(op.getBuffer().getType());
   builder.getProgram().tensorBuffers.push_back({getSourceName(op, "the buffer"),
                                                 *offset, *offset + *columns,
                                                 builder.getSite(op)});
@@ -66,9 +68,16 @@ LogicalResult sim::buildTensorView(tlx::LocalViewOp op,
   builder.noteDependence(op, op.getIndex());
   Slot view = builder.getSlot(op.getView());
   TileRing ring = getTileRing(op, op.getSource(), *count, builder);
+  bool isShared = tlx::hasHalfTiles(op.getView().getType());
   builder.append(op, [=, size = *columns](Machine &machine, Task &task) {
     int64_t number = ring.check(machine, task, task[index].integer);
-    task[view].integer = task[source].integer + number * size;
+    int64_t address = task[source].integer;
+    if (isShared) {
+      // Two tiles of 64 rows have the same columns.
+      address += number % 2 * (tlx::kHalfTileLane << 16);
+      number /= 2;
+    }
+    task[view].integer = address + number * size;
   });
   return success();
 }
@@ -123,10 +132,9 @@ LogicalResult sim::buildTensorLoad(tlx::LocalLoadOp op,
     TensorView view = getView(*tile, task[source]);
     bool isInside = machine.access(task, view, /*isWrite=*/false);
     if (machine.computesValues()) {
-      task[result].tile =
-          isInside ? machine.getTensor(task).load(view)
-                   : TileRef(new Tile(view.kind,
-                                      {TensorMemory::kLanes, view.columns}));
+      task[result].tile = isInside
+                              ? machine.getTensor(task).load(view)
+                              : TileRef(new Tile(view.kind, view.getShape()));
     }
   });
   return success();
@@ -164,6 +172,8 @@ struct TensorProduct {
   std::optional<Geometry> sharedA;
   Geometry sharedB;
   TensorView sumsTile;
+  /// Where A and the sums are defined.
+  Site aSite = 0, sumsSite = 0;
   /// Of the whole product.
   tlx::AsyncDotOp::Extents extents;
   /// That compute it, each with its part of the rows of A and columns of B.
@@ -197,6 +207,8 @@ static FailureOr<TensorProduct> getProduct(tlx::AsyncDotOp op,
     }
     product.sharedA = *a;
   }
+  product.aSite = getDefinition(op, op.getA(), builder);
+  product.sumsSite = getDefinition(op, op.getC(), builder);
   product.a = builder.getSlot(op.getA());
   product.b = builder.getSlot(op.getB());
   product.sums = builder.getSlot(op.getC());
@@ -226,8 +238,7 @@ TileRef sim::readTensor(Machine &machine, AsyncOp &op, const TensorView &view) {
     return nullptr;
   }
   return isInside ? machine.getTensor(op).load(view)
-                  : TileRef(new Tile(view.kind,
-                                     {TensorMemory::kLanes, view.columns}));
+                  : TileRef(new Tile(view.kind, view.getShape()));
 }
 
 /// Copies a part of `rows` x `columns` between tiles; each begins at a row and
@@ -309,6 +320,24 @@ static bool checkLeads(Machine &machine, Task &task) {
   return false;
 }
 
+/// A and the sums of 64 rows lie in the same lanes.
+static bool checkLanes(const TensorProduct &p, const sim::Value &left,
+                       const TensorView &sums, Machine &machine, Task &task) {
+  if (!p.tensorA || getView(*p.tensorA, left).firstLane == sums.firstLane) {
+    return true;
+  }
+  machine.fail(Fault::Illegal, task.site,
+               task.name +
+                   " starts a product of 64 rows whose A begins at lane " +
+                   std::to_string(getView(*p.tensorA, left).firstLane) +
+                   " of tensor memory and whose sums at lane " +
+                   std::to_string(sums.firstLane) +
+                   ", which must be the same (PTX ISA 9.7.16.10.5)",
+               {{p.aSite, "A is defined here"},
+                {p.sumsSite, "the sums are defined here"}});
+  return false;
+}
+
 LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
   FailureOr<TensorProduct> product = getProduct(op, builder);
   if (failed(product)) {
@@ -318,7 +347,8 @@ LogicalResult sim::buildTensorDot(tlx::AsyncDotOp op, ProgramBuilder &builder) {
     sim::Value left = task[p.a], right = task[p.b];
     TensorView sums = getView(p.sumsTile, task[p.sums]);
     bool adds = p.accumulate && (task[*p.accumulate].integer & 1) != 0;
-    if (p.ctas > 1 && !checkLeads(machine, task)) {
+    if ((p.ctas > 1 && !checkLeads(machine, task)) ||
+        !checkLanes(p, left, sums, machine, task)) {
       return;
     }
     auto stage = [=](Machine &on, AsyncOp &self) {

@@ -76,15 +76,14 @@ PROBLEMS = {
     },
     "/block_attention/sm100/fwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
-        "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=2 -D STAGES=4 "
-                        f"-D OUT_STAGES=1 {_BLOCKS}",
+        "D64, rotated": f"-D HEAD_DIM=64 -D ROTARY=2 {_BLOCKS}",
         "D128": f"-D HEAD_DIM=128 {_BLOCKS}",
-        "D128, rotated": f"-D HEAD_DIM=128 -D ROTARY=1 -D OUT_STAGES=1 {_BLOCKS}",
+        "D128, rotated": f"-D HEAD_DIM=128 -D ROTARY=1 {_BLOCKS}",
     },
     "/block_attention/sm100/bwd.mlir": {
         "D64": f"-D HEAD_DIM=64 {_BLOCKS}",
         "D64, rotated": "-D HEAD_DIM=64 -D ROTARY=1 -D ROTATE_INPUTS=true "
-                        f"-D STAGES=2 -D OUT_STAGES=1 {_BLOCKS}",
+                        f"{_BLOCKS}",
         "D128, rotated": "-D HEAD_DIM=128 -D ROTARY=2 -D ROTATE_INPUTS=true "
                          f"-D OUT_STAGES=1 {_BLOCKS}",
     },
@@ -174,9 +173,6 @@ EQUIVALENT = [
     ("/block_attention/sm100/bwd.mlir", "", "swap two waits", "load",
      "tlx.barrier_wait %q_empty[%slot], %phase producer : !slots",
      "Q is free once the gradient that reads K is done"),
-    ("/block_attention/sm100/bwd.mlir", "", "drop a fence", "",
-     "tlx.local_store %rounded, %first : !rounded, !weights_panel",
-     "the fence after the second store comes before the arrival that tells of both"),
     ("/block_attention/sm100/fwd.mlir", _ALL_ROTATED, "drop a wait", "scores",
      "tlx.barrier_wait %qk_full[%slot], %phase : !slots", _TURNED),
     ("/block_attention/sm100/fwd.mlir", "D64, rotated", "drop a wait", "outputs",

@@ -173,8 +173,9 @@ constexpr uint32_t kPrologue = ~0u;
 
 /// What a CTA of the cluster has for itself.
 struct CtaState {
-  CtaState(int64_t sharedBytes, int64_t tensorColumns)
-      : shared(sharedBytes), tensor(tensorColumns) {}
+  explicit CtaState(const Program &program)
+      : shared(program.sharedBytes),
+        tensor(program.tensorColumns, program.hasHalfTiles) {}
 
   SharedMemory shared;
   TensorMemory tensor;

@@ -113,6 +113,8 @@ struct Program {
   std::vector<TaskProgram> tasks;
   std::vector<BarrierArray> barriers;
   std::vector<Buffer> buffers, tensorBuffers;
+  /// Whether tensor memory has tiles of 64 rows.
+  bool hasHalfTiles = false;
   /// Named barriers from this one on are the compiler's own.
   int64_t firstReservedBarrier = 16;
   /// Where its tasks are.

@@ -17,16 +17,20 @@
 
 namespace mlir::jfa::sim {
 
-/// A tile of tensor memory: `columns` elements of each lane from column `begin`
-/// on.
+/// A tile of tensor memory: `columns` elements in each of `rows` lanes from
+/// column `begin` on. 128 rows have a lane each. 64 rows have 16 lanes of each
+/// 32, from lane 0 or from lane 16 on.
 struct TensorView {
   ElementKind kind = ElementKind::F32;
-  int64_t begin = 0;
+  int64_t rows = 0;
   int64_t columns = 0;
+  int64_t begin = 0;
+  int64_t firstLane = 0;
 
-  /// The bytes of the view.
+  /// The bytes of its columns, in all lanes.
   std::pair<int64_t, int64_t> getRange() const;
-  int64_t getOffset(int64_t lane, int64_t column) const;
+  int64_t getOffset(int64_t row, int64_t column) const;
+  Shape getShape() const { return {rows, columns}; }
 };
 
 class TensorMemory {
@@ -34,18 +38,24 @@ public:
   static constexpr int64_t kLanes = 128;
   static constexpr int64_t kCellBytes = 4;
 
-  /// What nobody has written is not a number.
-  explicit TensorMemory(int64_t columns)
-      : bytes(size_t(columns * kLanes * kCellBytes), 0xFF) {}
+  /// What nobody has written is not a number. `hasHalfTiles` says whether there
+  /// are tiles of 64 rows.
+  TensorMemory(int64_t columns, bool hasHalfTiles)
+      : bytes(size_t(columns * kLanes * kCellBytes), 0xFF),
+        hasHalfTiles(hasHalfTiles) {}
 
   bool contains(const TensorView &view) const;
   TileRef load(const TensorView &view) const;
   void store(const TensorView &view, const Tile &tile);
-
-  History history;
+  /// The histories that an access to `view` belongs to, by columns.
+  llvm::SmallVector<History *, 2> getHistories(const TensorView &view);
 
 private:
   std::vector<uint8_t> bytes;
+  bool hasHalfTiles;
+  /// Of lanes 0 to 15 of each 32, and of the others, of which there is nothing
+  /// to say without tiles of 64 rows.
+  History histories[2];
 };
 
 } // namespace mlir::jfa::sim

@@ -244,12 +244,15 @@ static void forEachPart(int64_t columns,
 }
 
 SmallVector<Value> tlx::buildTensorLoad(LoweringBuilder &b, Value address,
-                                        int64_t columns) {
+                                        int64_t columns, bool isOfHalves) {
   std::string text, constraints;
+  std::string split = isOfHalves ? ", " + std::to_string(columns) : "";
+  StringRef shape = isOfHalves ? "16x32bx2" : "32x32b";
   forEachPart(columns, [&](int64_t begin, int64_t count) {
-    text += llvm::formatv("tcgen05.ld.sync.aligned.32x32b.x{0}.b32 {{{1}}, "
-                          "[${2}+{3}]; ",
-                          count, numbered("$", begin, count), columns, begin);
+    text += llvm::formatv("tcgen05.ld.sync.aligned.{0}.x{1}.b32 {{{2}}, "
+                          "[${3}+{4}]{5}; ",
+                          shape, count, numbered("$", begin, count), columns,
+                          begin, split);
   });
   for (int64_t i = 0; i < columns; ++i) {
     constraints += "=r,";
@@ -260,8 +263,10 @@ SmallVector<Value> tlx::buildTensorLoad(LoweringBuilder &b, Value address,
 }
 
 void tlx::buildTensorStore(LoweringBuilder &b, Value address,
-                           ArrayRef<Value> registers) {
+                           ArrayRef<Value> registers, bool isOfHalves) {
   SmallVector<Value> all = asRegisters(b, registers);
+  std::string split = isOfHalves ? ", " + std::to_string(all.size()) : "";
+  StringRef shape = isOfHalves ? "16x32bx2" : "32x32b";
   forEachPart(all.size(), [&](int64_t begin, int64_t count) {
     SmallVector<Value> operands(ArrayRef<Value>(all).slice(begin, count));
     operands.push_back(address);
@@ -270,9 +275,9 @@ void tlx::buildTensorStore(LoweringBuilder &b, Value address,
       constraints += "r,";
     }
     buildAsm(b,
-             llvm::formatv("tcgen05.st.sync.aligned.32x32b.x{0}.b32 "
-                           "[${0}+{1}], {{{2}};",
-                           count, begin, numbered("$", 0, count))
+             llvm::formatv("tcgen05.st.sync.aligned.{0}.x{1}.b32 "
+                           "[${1}+{2}]{3}, {{{4}};",
+                           shape, count, begin, split, numbered("$", 0, count))
                  .str(),
              constraints + "r,~{memory}", operands, {});
   });

@@ -98,14 +98,17 @@ SmallVector<Value> buildDotWait(LoweringBuilder &builder, int64_t pending,
 /// Reads `columns` columns of 32 bits of the lane of each thread, from
 /// `address` on, and waits for them: `tcgen05.ld.32x32b`, `tcgen05.wait::ld`
 /// (PTX ISA 9.7.16.8). NVVM's ops do not tie the registers to the wait, before
-/// which they must not be used.
+/// which they must not be used. With `isOfHalves`, `tcgen05.ld.16x32bx2`: of
+/// the 16 lanes from `address` on, threads 0 to 15 read the columns there,
+/// threads 16 to 31 those behind them.
 SmallVector<Value> buildTensorLoad(LoweringBuilder &builder, Value address,
-                                   int64_t columns);
+                                   int64_t columns, bool isOfHalves);
 
-/// Writes registers of 32 bits to the columns from `address` on:
-/// `tcgen05.st.32x32b`. Does not wait.
+/// Writes registers of 32 bits to the columns from `address` on, as
+/// `buildTensorLoad` reads them: `tcgen05.st.32x32b` or `.16x32bx2`. Does not
+/// wait.
 void buildTensorStore(LoweringBuilder &builder, Value address,
-                      ArrayRef<Value> registers);
+                      ArrayRef<Value> registers, bool isOfHalves);
 
 /// `prefetch.tensormap` (PTX ISA 9.7.9.15).
 void buildTensorMapPrefetch(LoweringBuilder &builder, Value map);

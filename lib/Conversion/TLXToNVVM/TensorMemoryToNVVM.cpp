@@ -129,9 +129,17 @@ struct TensorViewLowering : public LoweringPattern<LocalViewOp> {
     if (!op.getView().getType().isInTensorMemory()) {
       return failure(); // In shared memory.
     }
-    Value columns = b.mulConstant(
-        adaptor.getIndex(), *getTensorTileColumns(op.getView().getType()));
-    return SmallVector<Value>{b.add(adaptor.getSource(), columns)};
+    int64_t tileColumns = *getTensorTileColumns(op.getView().getType());
+    Value index = adaptor.getIndex(), address = adaptor.getSource();
+    if (hasHalfTiles(op.getView().getType())) {
+      // The odd one of two tiles has the same columns, in the lanes between.
+      Value lanes = b.mulConstant(b.remConstant(index, 2),
+                                  kHalfTileLane << kTensorLaneShift);
+      address = b.add(address, lanes);
+      index = b.divConstant(index, 2);
+    }
+    return SmallVector<Value>{
+        b.add(address, b.mulConstant(index, tileColumns))};
   }
 };
 
@@ -161,8 +169,19 @@ struct TensorSliceLowering : public LoweringPattern<LocalSliceOp> {
 // Loads and stores
 //===----------------------------------------------------------------------===//
 
-/// Where the thread's part of a tile begins: its warp's lanes, and the columns
-/// of its warpgroup.
+/// Whether a tile has 64 rows, whose halves two threads of a warp have.
+static bool isHalfTile(RankedTensorType tile) {
+  return tile.getDimSize(0) == kHalfTileRows;
+}
+
+/// The columns of a thread's part of a tile.
+static int64_t getPartColumns(RankedTensorType tile) {
+  return getLayout(tile).getNumRegisters() * tile.getElementTypeBitWidth() /
+         kTensorCellBits;
+}
+
+/// Where the part of the thread's warp begins: its lanes, and the columns of
+/// its warpgroup.
 static Value getPartAddress(LoweringBuilder &b, Value buffer,
                             RankedTensorType tile, const TaskThreads &task) {
   constexpr int64_t kLanesMask = 96; // 32 for each warp of a warpgroup
@@ -171,6 +190,10 @@ static Value getPartAddress(LoweringBuilder &b, Value buffer,
       b.add(buffer, b.create<arith::ShLIOp>(lanes, b.i32(kTensorLaneShift)));
   if (task.threadsPerReplica == kTensorLanes) {
     return address;
+  }
+  if (isHalfTile(tile)) {
+    Value group = b.divConstant(b.threadInTask(task), kTensorLanes);
+    return b.add(address, b.mulConstant(group, 2 * getPartColumns(tile)));
   }
   Value element = threadCoordinate(b, getLayout(tile), task, /*dim=*/1);
   return b.add(address, toColumn(b, element, tile.getElementType()));
@@ -202,16 +225,16 @@ struct TensorLoadLowering
       return failure(); // In shared memory.
     }
     RankedTensorType tile = op.getTile().getType();
-    bool packed = isPacked(tile);
-    int64_t columns = getLayout(tile).getNumRegisters() / (packed ? 2 : 1);
     Value address = getPartAddress(b, adaptor.getSource().front(), tile, task);
+    SmallVector<Value> columns =
+        buildTensorLoad(b, address, getPartColumns(tile), isHalfTile(tile));
     if (tile.getElementTypeBitWidth() == 2 * kTensorCellBits) {
-      return joinColumns(b, buildTensorLoad(b, address, 2 * columns));
+      return joinColumns(b, columns);
     }
-    Type type = packed ? Type(VectorType::get(2, tile.getElementType()))
-                       : tile.getElementType();
+    Type type = isPacked(tile) ? Type(VectorType::get(2, tile.getElementType()))
+                               : tile.getElementType();
     SmallVector<Value> registers;
-    for (Value column : buildTensorLoad(b, address, columns)) {
+    for (Value column : columns) {
       registers.push_back(column.getType() == type
                               ? column
                               : b.create<LLVM::BitcastOp>(type, column));
@@ -229,9 +252,11 @@ struct TensorStoreLowering
     if (!op.getDestination().getType().isInTensorMemory()) {
       return failure(); // In shared memory.
     }
-    Value address = getPartAddress(b, adaptor.getDestination().front(),
-                                   op.getTile().getType(), task);
-    buildTensorStore(b, address, llvm::to_vector(adaptor.getTile()));
+    RankedTensorType tile = op.getTile().getType();
+    Value address =
+        getPartAddress(b, adaptor.getDestination().front(), tile, task);
+    buildTensorStore(b, address, llvm::to_vector(adaptor.getTile()),
+                     isHalfTile(tile));
     return SmallVector<Value>();
   }
 };

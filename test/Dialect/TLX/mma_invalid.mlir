@@ -390,3 +390,19 @@ func.func @f(%a: !tlx.memdesc<[128, 64], f8E4M3FN>, %sa: !tlx.memdesc<[128, 4], 
   tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 32], f8E5M2, transposed>, !tlx.memdesc<[128, 4], f32, tensor>, !tlx.memdesc<[128, 32], f32, tensor>
   return
 }
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[128, 64], f8E4M3FN>, %sa: !tlx.memdesc<[64, 4], i32, tensor>, %b: !tlx.memdesc<[64, 32], f8E5M2, transposed>, %sb: !tlx.memdesc<[128, 4], i32, tensor>, %c: !tlx.memdesc<[128, 32], f32, tensor>) {
+  // expected-error@+1 {{expected the scales of A to be !tlx.memdesc<[128, 4], i32, tensor>, but got '!tlx.memdesc<[64, 4], i32, tensor>'}}
+  tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[128, 64], f8E4M3FN>, !tlx.memdesc<[64, 4], i32, tensor>, !tlx.memdesc<[64, 32], f8E5M2, transposed>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[128, 32], f32, tensor>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tlx.memdesc<[64, 64], f8E4M3FN>, %sa: !tlx.memdesc<[128, 4], i32, tensor>, %b: !tlx.memdesc<[64, 32], f8E5M2, transposed>, %sb: !tlx.memdesc<[128, 4], i32, tensor>, %c: !tlx.memdesc<[64, 32], f32, tensor>) {
+  // expected-error@+1 {{expected M to be 128 (PTX ISA 9.7.16.10.1), but got 64}}
+  tlx.async_dot_scaled %a scale(%sa), %b scale(%sb), %c : !tlx.memdesc<[64, 64], f8E4M3FN>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 32], f8E5M2, transposed>, !tlx.memdesc<[128, 4], i32, tensor>, !tlx.memdesc<[64, 32], f32, tensor>
+  return
+}

@@ -43,6 +43,16 @@ tlx.kernel @k() cluster(2) {
 // -----
 
 tlx.kernel @k() cluster(2) {
+  %a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16, tensor>
+  %b = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  %s = tlx.local_alloc : !tlx.memdesc<[128, 64], f32, tensor>
+  // expected-error@+1 {{expected A in shared memory, or of 128 rows, where a pair computes the product, but got '!tlx.memdesc<[64, 64], bf16, tensor>'}}
+  tlx.async_dot %a, %b, %s cta_group(2) : !tlx.memdesc<[64, 64], bf16, tensor>, !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[128, 64], f32, tensor>
+}
+
+// -----
+
+tlx.kernel @k() cluster(2) {
   %a = tlx.local_alloc : !tlx.memdesc<[256, 64], bf16>
   %b = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
   %s = tlx.local_alloc : !tlx.memdesc<[128, 128], f32, tensor>

@@ -2,8 +2,8 @@
 
 // One case for each diagnostic.
 
-// expected-error@+1 {{expected tiles in tensor memory to have 128 rows, one for each lane (PTX ISA 9.7.16.1), but got 64}}
-%a = tlx.local_alloc : !tlx.memdesc<[64, 64], f32, tensor>
+// expected-error@+1 {{expected tiles in tensor memory to have 128 rows, one for each lane, or 64 (PTX ISA 9.7.16.10.5), but got 32}}
+%a = tlx.local_alloc : !tlx.memdesc<[32, 64], f32, tensor>
 
 // -----
 
@@ -70,6 +70,48 @@ tlx.kernel @warps() {
     }
   }
 }
+
+// -----
+
+// Two threads share a row of 64, as do eight warps.
+tlx.kernel @columns() {
+  %a = tlx.local_alloc : !tlx.memdesc<[64, 6], f32, tensor>
+  tlx.async_tasks {
+    tlx.async_task @t warps(8) {
+      // expected-error@+1 {{expected a multiple of 4 columns in a row of 64, which two threads of each warpgroup share (PTX ISA 9.7.16.2.3), but got 6}}
+      %x = tlx.local_load %a : !tlx.memdesc<[64, 6], f32, tensor> -> tensor<64x6xf32>
+    }
+  }
+}
+
+// -----
+
+tlx.kernel @columns_16() {
+  %a = tlx.local_alloc : !tlx.memdesc<[64, 2], bf16, tensor>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      %x = arith.constant dense<0.0> : tensor<64x2xbf16>
+      // expected-error@+1 {{expected a multiple of 2 columns in a row of 64, which two threads of each warpgroup share (PTX ISA 9.7.16.2.3), but got 1}}
+      tlx.local_store %x, %a : tensor<64x2xbf16>, !tlx.memdesc<[64, 2], bf16, tensor>
+    }
+  }
+}
+
+// -----
+
+%a = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+%b = tlx.local_alloc : !tlx.memdesc<[64, 20], bf16>
+%c = tlx.local_alloc : !tlx.memdesc<[64, 20], f32, tensor>
+// expected-error@+1 {{expected N to be a multiple of 8 from 8 to 256 (PTX ISA 9.7.16.10.1), but got 20}}
+tlx.async_dot %a, %b, %c : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 20], bf16>, !tlx.memdesc<[64, 20], f32, tensor>
+
+// -----
+
+// Scales are those of 128 rows.
+%from = tlx.local_alloc : !tlx.memdesc<[128], i32>
+%to = tlx.local_alloc : !tlx.memdesc<[64, 4], i32, tensor>
+// expected-error@+1 {{expected to copy to a tile of 128 rows of i32 in tensor memory, but got '!tlx.memdesc<[64, 4], i32, tensor>'}}
+tlx.tmem_copy %from, %to : !tlx.memdesc<[128], i32>, !tlx.memdesc<[64, 4], i32, tensor>
 
 // -----
 
@@ -170,7 +212,7 @@ tlx.tmem_copy %a, %b : !tlx.memdesc<[192], i32>, !tlx.memdesc<[128, 6], i32, ten
 
 %a = tlx.local_alloc : !tlx.memdesc<[128], i32>
 %b = tlx.local_alloc : !tlx.memdesc<[128, 4], f32, tensor>
-// expected-error@+1 {{expected to copy to a tile of i32 in tensor memory, but got '!tlx.memdesc<[128, 4], f32, tensor>'}}
+// expected-error@+1 {{expected to copy to a tile of 128 rows of i32 in tensor memory, but got '!tlx.memdesc<[128, 4], f32, tensor>'}}
 tlx.tmem_copy %a, %b : !tlx.memdesc<[128], i32>, !tlx.memdesc<[128, 4], f32, tensor>
 
 // -----

@@ -49,6 +49,24 @@ tlx.kernel @tensor_memory(%i: i32) {
   }
 }
 
+// CHECK-LABEL: tlx.kernel @half_tiles(%i: i32) {
+tlx.kernel @half_tiles(%i: i32) {
+  %q = tlx.local_alloc : !tlx.memdesc<[64, 64], bf16>
+  %k = tlx.local_alloc : !tlx.memdesc<[64, 72], bf16>
+  // CHECK: %[[RING:.+]] = tlx.local_alloc : !tlx.memdesc<[2, 64, 72], f32, tensor>
+  %ring = tlx.local_alloc : !tlx.memdesc<[2, 64, 72], f32, tensor>
+  tlx.async_tasks {
+    tlx.async_task @t warps(4) {
+      // CHECK: %[[S:.+]] = tlx.local_view %[[RING]][%i] : !tlx.memdesc<[2, 64, 72], f32, tensor> -> !tlx.memdesc<[64, 72], f32, tensor>
+      %s = tlx.local_view %ring[%i] : !tlx.memdesc<[2, 64, 72], f32, tensor> -> !tlx.memdesc<[64, 72], f32, tensor>
+      // CHECK: tlx.async_dot %{{.+}}, %{{.+}}, %[[S]] : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 72], bf16>, !tlx.memdesc<[64, 72], f32, tensor>
+      tlx.async_dot %q, %k, %s : !tlx.memdesc<[64, 64], bf16>, !tlx.memdesc<[64, 72], bf16>, !tlx.memdesc<[64, 72], f32, tensor>
+      // CHECK: tlx.local_load %[[S]] : !tlx.memdesc<[64, 72], f32, tensor> -> tensor<64x72xf32>
+      %x = tlx.local_load %s : !tlx.memdesc<[64, 72], f32, tensor> -> tensor<64x72xf32>
+    }
+  }
+}
+
 // CHECK-LABEL: tlx.kernel @scales()
 tlx.kernel @scales() {
   %from = tlx.local_alloc : !tlx.memdesc<[256], i32>

@@ -124,20 +124,24 @@ def check_blackwell_backward(ptx, bindings):
 
 
 def check_blackwell_blocks(ptx, bindings, is_backward):
-    """Products of 16 of K each: those of all columns, those of 64 rows and 64 columns of
-    either block. No exchange between threads."""
+    """Products of 16 of K each: scores, and what comes of 64 weights in a row. The two
+    threads that share a row exchange its maximum and sums, and nothing else."""
     dim = int(bindings["HEAD_DIM"])
-    wanted = dim // 16 + dim // 64 * 2 * 64 // 16
+    wanted = dim // 16 + 64 // 16
     if is_backward:
-        wanted = 2 * dim // 16 + 3 * dim // 64 * 2 * 64 // 16
+        wanted = 2 * dim // 16 + 3 * dim // 64 * 64 // 16
     products = len(re.findall(r"tcgen05\.mma\.cta_group::1\.kind::f16", ptx))
     if products != wanted:
         return f"expected {wanted} tcgen05.mma, but got {products}"
-    for needed in ("tcgen05.ld", "st.shared.v4"):
+    for needed in ("tcgen05.ld.sync.aligned.16x32bx2", "st.shared.v4"):
         if needed not in ptx:
             return f"expected {needed}"
-    if re.search(r"st\.shared\.b16|shfl\.sync\.bfly", ptx):
-        return "expected no stores of 16 bits and no exchange between threads"
+    exchanges = re.findall(r"shfl\.sync\.bfly\.b32 .*, (\d+), 31, -1;", ptx)
+    wanted = ["16"] * (3 if is_backward else 2)
+    if exchanges != wanted:
+        return f"expected exchanges at distances {wanted}, but got {exchanges}"
+    if "st.shared.b16" in ptx:
+        return "expected no stores of 16 bits"
     return None
 
 

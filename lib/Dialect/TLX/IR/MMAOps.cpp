@@ -240,11 +240,13 @@ static LogicalResult verify8BitFactors(AsyncDotOp op, Type a, Type b) {
 static LogicalResult verifyExtents(AsyncDotOp op, ExprAttr m, ExprAttr n,
                                    ExprAttr k, bool is8Bit) {
   bool isTensor = op.isInTensorMemory();
+  // Where the rows take all lanes, columns come in sixteens.
+  bool isWide = isTensor && m.getConstant().value_or(0) == kTensorLanes;
   StringRef section = isTensor ? "9.7.16.10.1" : "9.7.15.2";
   return success(
-      succeeded(verifyExtent(op, m, "M", isTensor ? kTensorLanes : 64,
-                             isTensor ? kTensorLanes : 1024, section)) &&
-      succeeded(verifyExtent(op, n, "N", isTensor ? 16 : 8, 256, section)) &&
+      succeeded(verifyExtent(op, m, "M", 64, isTensor ? kTensorLanes : 1024,
+                             section)) &&
+      succeeded(verifyExtent(op, n, "N", isWide ? 16 : 8, 256, section)) &&
       succeeded(verifyExtent(op, k, "K", is8Bit ? 32 : 16, 1 << 16, section)));
 }
 
@@ -260,6 +262,13 @@ static LogicalResult verifyPair(AsyncDotOp op, const Matrix &a, const Matrix &b,
   std::optional<int64_t> lanes = d.dims[0].getConstant();
   std::optional<int64_t> columns = d.dims[1].getConstant();
   constexpr StringLiteral section = "9.7.16.10.1";
+  if (rows == std::optional<int64_t>(kFewPairRows) &&
+      isInTensorMemory(op.getA().getType())) {
+    // Its rows would lie in lanes twice (layout B).
+    return op.emitOpError("expected A in shared memory, or of 128 rows, where "
+                          "a pair computes the product, but got ")
+           << op.getA().getType();
+  }
   if (rows && *rows != kPairRows && *rows != kFewPairRows) {
     return op.emitOpError("expected A to have 128 rows, half of a pair's 256, "
                           "or 64, half of 128 (PTX ISA ")

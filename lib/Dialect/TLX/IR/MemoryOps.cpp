@@ -250,12 +250,20 @@ static LogicalResult verifyTensorAccess(Operation *op, RankedTensorType tile,
     return op->emitOpError("expected a tile of 2 dimensions, but got ")
            << buffer;
   }
-  int64_t groups = *warps / 4;
-  // Each thread holds whole columns of its row.
+  // Each thread holds whole columns of its row: of 64 rows, two of a warp those
+  // of one.
+  int64_t parts = *warps / 4 * (hasHalfTiles(buffer) ? 2 : 1);
   int64_t columns =
       tile.getDimSize(1) * tile.getElementTypeBitWidth() / kTensorCellBits;
-  if (*warps % 4 == 0 && columns % groups == 0) {
+  if (*warps % 4 == 0 && columns % parts == 0) {
     return success();
+  }
+  if (*warps % 4 == 0 && hasHalfTiles(buffer)) {
+    return op->emitOpError("expected a multiple of ")
+           << parts
+           << " columns in a row of 64, which two threads of each warpgroup "
+              "share (PTX ISA 9.7.16.2.3), but got "
+           << columns;
   }
   InFlightDiagnostic diag =
       op->emitOpError("expected a task of whole warpgroups that share a row's ")

@@ -55,7 +55,8 @@ static LogicalResult verifyScales(AsyncDotScaledOp op, StringRef name,
                                    llvm::divideCeil(*depthCount, kDepth)
                              : 0;
   if (type.isInTensorMemory() && type.getRank() == 2 && element &&
-      element.isInteger(32) && (!isKnown || *columns == expected)) {
+      !hasHalfTiles(type) && element.isInteger(32) &&
+      (!isKnown || *columns == expected)) {
     return success();
   }
   InFlightDiagnostic diag = op.emitOpError("expected the scales of ")

@@ -172,7 +172,8 @@ void MemDescType::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-/// Tiles in tensor memory have a row for each lane, and are no views.
+/// Tiles in tensor memory have a row for each lane or for half of them, and are
+/// no views.
 static LogicalResult
 verifyTensorMemory(function_ref<InFlightDiagnostic()> emitError,
                    ArrayRef<ExprAttr> shape, Type element, bool isView) {
@@ -187,11 +188,10 @@ verifyTensorMemory(function_ref<InFlightDiagnostic()> emitError,
                        << shape.size();
   }
   std::optional<int64_t> rows = shape[shape.size() - 2].getConstant();
-  if (rows && *rows != kTensorLanes) {
+  if (rows && *rows != kTensorLanes && *rows != kHalfTileRows) {
     return emitError() << "expected tiles in tensor memory to have "
-                       << kTensorLanes
-                       << " rows, one for each lane (PTX ISA 9.7.16.1), but "
-                          "got "
+                       << kTensorLanes << " rows, one for each lane, or "
+                       << kHalfTileRows << " (PTX ISA 9.7.16.10.5), but got "
                        << *rows;
   }
   if (!element) {

@@ -64,10 +64,11 @@ LogicalResult TmemCopyOp::verify() {
            << from;
   }
   bool isDestination = to.isInTensorMemory() && to.getRank() == 2 &&
-                       to.getElementType() && to.getElementType().isInteger(32);
+                       !hasHalfTiles(to) && to.getElementType() &&
+                       to.getElementType().isInteger(32);
   if (!isDestination) {
-    return emitOpError("expected to copy to a tile of i32 in tensor memory, "
-                       "but got ")
+    return emitOpError("expected to copy to a tile of 128 rows of i32 in "
+                       "tensor memory, but got ")
            << to;
   }
   std::optional<int64_t> columns = to.getShape().back().getConstant();

@@ -5,24 +5,20 @@
 //     dV = P^T dO          dP = dO V^T       delta = rowsum(P * dP)
 //     dS = scale P * (dP - delta)            dQ = dS K         dK = dS^T Q
 //
-// As in fwd.mlir two blocks of a sequence make a chunk of 128 rows, one for each lane of
-// tensor memory, and a row takes what its own block gives. P and dS go through shared
-// memory, [128, 128]: the weights of a row for the keys of its block, twice side by side,
-// so that they are an operand as they are and transposed. Each gradient is two products
-// over the 64 rows of one block, whose sums are kept apart: a row takes those of its own
-// block, and a NaN in the other one stays there.
+// One block is one tile of each operand, of 64 rows. P and dS go through shared memory,
+// where they are an operand as they are and transposed.
 //
 //   role         warps   does
-//   @softmax     4       S to P, dP to dS, a row in each thread; with ROTATE_INPUTS rotates
-//                        q and k, or v too, before that
+//   @softmax     4       S to P, dP to dS, half a row in each thread; with ROTATE_INPUTS
+//                        rotates q and k, or v too, before that
 //   @epilogue    4       takes gradients out of tensor memory, and copies them out
-//   @load        1       starts every copy of Q, K, dO and V, STAGES chunks ahead
+//   @load        1       starts every copy of Q, K, dO and V, STAGES blocks ahead
 //   @scores      1       starts S = Q K^T and dP = dO V^T
 //   @gradients   1       starts dV = P^T dO, dK = dS^T Q, dQ = dS K, 64 columns at a time
 //   @angles      1       with ROTARY starts every copy of sines and cosines
 //
 //   barrier    count   arrives                waits        phase completes when
-//   qk_full    1       @load (bytes)          @scores,     a chunk's Q and K are there
+//   qk_full    1       @load (bytes)          @scores,     a block's Q and K are there
 //                                             @gradients
 //   q_empty    2 or 3  @scores and @gradients @load        its S and its dK are done, and Q
 //                      (commits), @softmax                 has been rotated
@@ -53,55 +49,51 @@
 //
 // With ROTARY the gradients of q and k (1), or of v too (2), are turned back by the angles
 // of `sincos`, in fp32, before they are rounded. A row is one thread's: a pair of
-// neighbours is an element of 64 bits of tensor memory, and both of it are there. With
+// neighbours is an element of 64 bits of tensor memory, and one thread has both. With
 // ROTATE_INPUTS q, k and v are rotated here, where they lie, as fwd.mlir does it. Both take
-// their angles from the same buffers, in turns: a chunk's inputs, then its gradients.
+// their angles from the same buffers, in turns: a block's inputs, then its gradients.
 //
 // The published kernel has a role of its own for delta and dS, which gets P in fp32
 // through shared memory: here P stays in the registers of @softmax.
 //
-//   tensor memory: S 128 columns, dP 128, gradients 2 x 128, 64 for each block of a chunk
-//   shared memory, D 128, 1 stage: Q, K, dO, V 128 K, P 32 K, dS 32 K, gradients 2 x 16 K,
-//     or with ROTARY 16 K and angles 16 K
+//   tensor memory: S, dP and gradients, 64 columns each, twice, in the two halves of the
+//     lanes
+//   shared memory, D 128, 3 stages: Q, K, dO, V 192 K, P 8 K, dS 8 K, gradients 2 x 8 K, or
+//     with ROTARY 8 K and angles 8 K
 //   registers: @softmax 232, @epilogue 168, others 96
 
-!tensor = !tlx.tensormap<[128, 1, HEAD_DIM], ELEMENT, ragged>
-!ring = !tlx.memdesc<[STAGES, 128, HEAD_DIM], ELEMENT>
-!buffer = !tlx.memdesc<[128, HEAD_DIM], ELEMENT>
-!buffer_t = !tlx.memdesc<[HEAD_DIM, 128], ELEMENT, transposed>
-!block_panel = !tlx.memdesc<[64, 64], ELEMENT, of = [128, HEAD_DIM]>
-!out_tensor = !tlx.tensormap<[128, 1, 64], ELEMENT, ragged>
-!out_ring = !tlx.memdesc<[OUT_STAGES, 128, 64], ELEMENT>
-!out_buffer = !tlx.memdesc<[128, 64], ELEMENT>
-!words_buffer = !tlx.memdesc<[128, HEAD_DIM floordiv 2], i32>
-!words_panel = !tlx.memdesc<[128, 32], i32, of = [128, HEAD_DIM floordiv 2]>
-!out_words = !tlx.memdesc<[128, 32], i32>
-!angles_tensor = !tlx.tensormap<[128, 32], ELEMENT, ragged>
-!angles_buffer = !tlx.memdesc<[128, 32], ELEMENT>
-!weights_buffer = !tlx.memdesc<[128, 128], ELEMENT>
-!weights_panel = !tlx.memdesc<[128, 64], ELEMENT, of = [128, 128]>
-!block_weights = !tlx.memdesc<[64, 128], ELEMENT, of = [128, 128]>
-!block_weights_t = !tlx.memdesc<[128, 64], ELEMENT, of = [128, 128], transposed>
-!s_buffer = !tlx.memdesc<[128, 128], f32, tensor>
-!part = !tlx.memdesc<[128, 64], f32, tensor>
-!pair_part = !tlx.memdesc<[128, 32], i64, tensor>
-!g_ring = !tlx.memdesc<[2, 128, 128], f32, tensor>
+!tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
+!ring = !tlx.memdesc<[STAGES, 64, HEAD_DIM], ELEMENT>
+!buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
+!buffer_t = !tlx.memdesc<[HEAD_DIM, 64], ELEMENT, transposed>
+!panel = !tlx.memdesc<[64, 64], ELEMENT, of = [64, HEAD_DIM]>
+!out_tensor = !tlx.tensormap<[64, 1, 64], ELEMENT, ragged>
+!out_ring = !tlx.memdesc<[OUT_STAGES, 64, 64], ELEMENT>
+!out_buffer = !tlx.memdesc<[64, 64], ELEMENT>
+!words_buffer = !tlx.memdesc<[64, HEAD_DIM floordiv 2], i32>
+!words_panel = !tlx.memdesc<[64, 32], i32, of = [64, HEAD_DIM floordiv 2]>
+!out_words = !tlx.memdesc<[64, 32], i32>
+!angles_tensor = !tlx.tensormap<[64, 32], ELEMENT, ragged>
+!angles_buffer = !tlx.memdesc<[64, 32], ELEMENT>
+!weights_buffer = !tlx.memdesc<[64, 64], ELEMENT>
+!weights_buffer_t = !tlx.memdesc<[64, 64], ELEMENT, transposed>
+!sums_ring = !tlx.memdesc<[2, 64, 64], f32, tensor>
+!sums_buffer = !tlx.memdesc<[64, 64], f32, tensor>
+!pairs_buffer = !tlx.memdesc<[64, 32], i64, tensor>
 !slots = !tlx.mbarrier<[STAGES]>
 !one = !tlx.mbarrier<[1]>
 !two = !tlx.mbarrier<[2]>
 
-!sums = tensor<128x64xf32, #tlx.dims<[128, 64], ELEMENT>>
-!mask = tensor<128x64xi1, #tlx.dims<[128, 64], ELEMENT>>
-!sum_rows = tensor<128x64xi32, #tlx.dims<[128, 64], ELEMENT>>
-!rounded = tensor<128x64xbf16, #tlx.dims<[128, 64], ELEMENT>>
-!pairs = tensor<128x32xi64, #tlx.dims<[128, 32], ELEMENT>>
-!pair_mask = tensor<128x32xi1, #tlx.dims<[128, 32], ELEMENT>>
-!words = tensor<128x32xi32, #tlx.dims<[128, 32], ELEMENT>>
-!words_16 = tensor<128x32xi16, #tlx.dims<[128, 32], ELEMENT>>
-!elements_16 = tensor<128x32xbf16, #tlx.dims<[128, 32], ELEMENT>>
-!elements = tensor<128x32xf32, #tlx.dims<[128, 32], ELEMENT>>
-!rows = tensor<128xf32>
-!row_numbers = tensor<128xi32>
+!sums = tensor<64x64xf32, #tlx.dims<[64, 64], ELEMENT>>
+!mask = tensor<64x64xi1, #tlx.dims<[64, 64], ELEMENT>>
+!rounded = tensor<64x64xbf16, #tlx.dims<[64, 64], ELEMENT>>
+!pairs = tensor<64x32xi64, #tlx.dims<[64, 32], ELEMENT>>
+!words = tensor<64x32xi32, #tlx.dims<[64, 32], ELEMENT>>
+!words_16 = tensor<64x32xi16, #tlx.dims<[64, 32], ELEMENT>>
+!elements_16 = tensor<64x32xbf16, #tlx.dims<[64, 32], ELEMENT>>
+!elements = tensor<64x32xf32, #tlx.dims<[64, 32], ELEMENT>>
+!rows = tensor<64xf32>
+!row_numbers = tensor<64xi32>
 
 // The share of this CTA: its first item and the one after its last.
 func.func private @get_share(%num_items: i32) -> (i32, i32) {
@@ -190,84 +182,21 @@ func.func private @begin_at(%item: i32, %heads: i32, %block_starts: !tlx.ptr<i32
   return %sequence, %start#0, %start#1, %end#0, %end#1 : i32, i32, i32, i32, i32
 }
 
-// Of sums for either block, side by side, those of each row's own one.
-func.func private @read_own(%all: !s_buffer) -> !sums {
-  %c0 = arith.constant 0 : i32
-  %c64 = arith.constant 64 : i32
-  %first_part = tlx.local_slice %all[%c0, %c0] : !s_buffer -> !part
-  %second_part = tlx.local_slice %all[%c0, %c64] : !s_buffer -> !part
-  %of_first = tlx.local_load %first_part : !part -> !sums
-  %of_second = tlx.local_load %second_part : !part -> !sums
-  %row_in_chunk = tlx.iota dim 0 : !row_numbers
-  %row_c = tlx.expand_dims %row_in_chunk dim 1 : !row_numbers -> tensor<128x1xi32>
-  %row_b = tlx.broadcast %row_c : tensor<128x1xi32> -> !sum_rows
-  %begins = tlx.splat %c64 : i32 -> !sum_rows
-  %is_first = arith.cmpi slt, %row_b, %begins : !sum_rows
-  %own = arith.select %is_first, %of_first, %of_second : !mask, !sums
-  return %own : !sums
-}
-
-// Puts weights where they are an operand for the keys of either block.
-func.func private @put_weights(%weights: !sums, %place: !weights_buffer) {
-  %c0 = arith.constant 0 : i32
-  %c64 = arith.constant 64 : i32
-  %rounded = arith.truncf %weights : !sums to !rounded
-  %first = tlx.local_slice %place[%c0, %c0] : !weights_buffer -> !weights_panel
-  %second = tlx.local_slice %place[%c0, %c64] : !weights_buffer -> !weights_panel
-  tlx.local_store %rounded, %first : !rounded, !weights_panel
-  tlx.local_store %rounded, %second : !rounded, !weights_panel
-  return
-}
-
-// Starts W^T X for either block, 64 columns at a time; returns the next step.
-func.func private @start_transposed(
-    %weights: !weights_buffer, %x: !buffer, %g: !g_ring, %g_full: !two, %g_empty: !two,
-    %first_step: i32, %head_dim: i32) -> i32 {
-  %c0 = arith.constant 0 : i32
-  %c1 = arith.constant 1 : i32
-  %c64 = arith.constant 64 : i32
-  %first = tlx.local_slice %weights[%c0, %c0] : !weights_buffer -> !block_weights
-  %second = tlx.local_slice %weights[%c64, %c0] : !weights_buffer -> !block_weights
-  %first_t = tlx.local_trans %first : !block_weights -> !block_weights_t
-  %second_t = tlx.local_trans %second : !block_weights -> !block_weights_t
-  %end = scf.for %column = %c0 to %head_dim step %c64
-      iter_args(%step = %first_step) -> (i32) : i32 {
-    %slot, %phase = tlx.ring %step stages(2) : i32
-    %sums = tlx.local_view %g[%slot] : !g_ring -> !s_buffer
-    %first_sums = tlx.local_slice %sums[%c0, %c0] : !s_buffer -> !part
-    %second_sums = tlx.local_slice %sums[%c0, %c64] : !s_buffer -> !part
-    %first_x = tlx.local_slice %x[%c0, %column] : !buffer -> !block_panel
-    %second_x = tlx.local_slice %x[%c64, %column] : !buffer -> !block_panel
-    tlx.barrier_wait %g_empty[%slot], %phase producer : !two
-    tlx.async_dot %first_t, %first_x, %first_sums : !block_weights_t, !block_panel, !part
-    tlx.async_dot %second_t, %second_x, %second_sums
-        : !block_weights_t, !block_panel, !part
-    tlx.tcgen05_commit %g_full[%slot] : !two
-    %next = arith.addi %step, %c1 : i32
-    scf.yield %next : i32
-  } {tlx.unroll = 2}
-  return %end : i32
-}
-
-// Starts W X, as above.
+// Starts the product of weights, as they are or transposed, and of a block's rows, 64
+// columns at a time; returns the next step.
 func.func private @start_straight(
-    %weights: !weights_buffer, %x: !buffer, %g: !g_ring, %g_full: !two, %g_empty: !two,
+    %weights: !weights_buffer, %x: !buffer, %g: !sums_ring, %g_full: !two, %g_empty: !two,
     %first_step: i32, %head_dim: i32) -> i32 {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
-  %own = tlx.local_slice %weights[%c0, %c0] : !weights_buffer -> !weights_panel
   %end = scf.for %column = %c0 to %head_dim step %c64
       iter_args(%step = %first_step) -> (i32) : i32 {
     %slot, %phase = tlx.ring %step stages(2) : i32
-    %sums = tlx.local_view %g[%slot] : !g_ring -> !s_buffer
-    %first_sums = tlx.local_slice %sums[%c0, %c0] : !s_buffer -> !part
-    %second_sums = tlx.local_slice %sums[%c0, %c64] : !s_buffer -> !part
-    %first_x = tlx.local_slice %x[%c0, %column] : !buffer -> !block_panel
-    %second_x = tlx.local_slice %x[%c64, %column] : !buffer -> !block_panel
+    %sums = tlx.local_view %g[%slot] : !sums_ring -> !sums_buffer
+    %x_panel = tlx.local_slice %x[%c0, %column] : !buffer -> !panel
     tlx.barrier_wait %g_empty[%slot], %phase producer : !two
-    tlx.async_dot %own, %first_x, %first_sums : !weights_panel, !block_panel, !part
-    tlx.async_dot %own, %second_x, %second_sums : !weights_panel, !block_panel, !part
+    tlx.async_dot %weights, %x_panel, %sums : !weights_buffer, !panel, !sums_buffer
     tlx.tcgen05_commit %g_full[%slot] : !two
     %next = arith.addi %step, %c1 : i32
     scf.yield %next : i32
@@ -275,23 +204,25 @@ func.func private @start_straight(
   return %end : i32
 }
 
-// As @read_own, in pairs of neighbours.
-func.func private @read_own_pairs(%all: !s_buffer) -> !pairs {
+func.func private @start_transposed(
+    %weights: !weights_buffer, %x: !buffer, %g: !sums_ring, %g_full: !two, %g_empty: !two,
+    %first_step: i32, %head_dim: i32) -> i32 {
   %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
-  %first_part = tlx.local_slice %all[%c0, %c0] : !s_buffer -> !part
-  %second_part = tlx.local_slice %all[%c0, %c64] : !s_buffer -> !part
-  %first_pairs = tlx.local_reinterpret %first_part : !part -> !pair_part
-  %second_pairs = tlx.local_reinterpret %second_part : !part -> !pair_part
-  %of_first = tlx.local_load %first_pairs : !pair_part -> !pairs
-  %of_second = tlx.local_load %second_pairs : !pair_part -> !pairs
-  %row_in_chunk = tlx.iota dim 0 : !row_numbers
-  %row_c = tlx.expand_dims %row_in_chunk dim 1 : !row_numbers -> tensor<128x1xi32>
-  %row_b = tlx.broadcast %row_c : tensor<128x1xi32> -> !words
-  %begins = tlx.splat %c64 : i32 -> !words
-  %is_first = arith.cmpi slt, %row_b, %begins : !words
-  %own = arith.select %is_first, %of_first, %of_second : !pair_mask, !pairs
-  return %own : !pairs
+  %weights_t = tlx.local_trans %weights : !weights_buffer -> !weights_buffer_t
+  %end = scf.for %column = %c0 to %head_dim step %c64
+      iter_args(%step = %first_step) -> (i32) : i32 {
+    %slot, %phase = tlx.ring %step stages(2) : i32
+    %sums = tlx.local_view %g[%slot] : !sums_ring -> !sums_buffer
+    %x_panel = tlx.local_slice %x[%c0, %column] : !buffer -> !panel
+    tlx.barrier_wait %g_empty[%slot], %phase producer : !two
+    tlx.async_dot %weights_t, %x_panel, %sums : !weights_buffer_t, !panel, !sums_buffer
+    tlx.tcgen05_commit %g_full[%slot] : !two
+    %next = arith.addi %step, %c1 : i32
+    scf.yield %next : i32
+  } {tlx.unroll = 2}
+  return %end : i32
 }
 
 // Turns pairs back and rounds them.
@@ -328,7 +259,7 @@ func.func private @turn_back(%pairs: !pairs, %sine_16: !elements_16,
 // Takes a gradient out of tensor memory, 64 columns at a time, and copies it out; turns
 // it back if it has to be. Returns the next step, and the next one with angles.
 func.func private @copy_out(
-    %gradient: !out_tensor, %out: !out_ring, %g: !g_ring, %g_full: !two, %g_empty: !two,
+    %gradient: !out_tensor, %out: !out_ring, %g: !sums_ring, %g_full: !two, %g_empty: !two,
     %sines: !angles_buffer, %cosines: !angles_buffer, %a_full: !one, %a_empty: !one,
     %first_step: i32, %first_angles: i32, %head_dim: i32, %has_two: i1, %turns: i1,
     %row: i32, %head: i32, %start: i32, %length: i32) -> (i32, i32) {
@@ -339,7 +270,7 @@ func.func private @copy_out(
       iter_args(%step = %first_step, %angles = %first_angles) -> (i32, i32) : i32 {
     %slot, %phase = tlx.ring %step stages(2) : i32
     %out_slot, %out_phase = tlx.ring %step stages(OUT_STAGES) : i32
-    %sums = tlx.local_view %g[%slot] : !g_ring -> !s_buffer
+    %sums = tlx.local_view %g[%slot] : !sums_ring -> !sums_buffer
     %out_tile = tlx.local_view %out[%out_slot] : !out_ring -> !out_buffer
     // The copy before has to have left the buffer.
     scf.if %has_two {
@@ -349,23 +280,24 @@ func.func private @copy_out(
     }
     tlx.barrier_wait %g_full[%slot], %phase : !two
     %next_angles = scf.if %turns -> (i32) {
-      %own = func.call @read_own_pairs(%sums) : (!s_buffer) -> !pairs
+      %in_pairs = tlx.local_reinterpret %sums : !sums_buffer -> !pairs_buffer
+      %pairs = tlx.local_load %in_pairs : !pairs_buffer -> !pairs
       tlx.barrier_arrive %g_empty[%slot] : !two
       %a_slot, %a_phase = tlx.ring %angles stages(1) : i32
       tlx.barrier_wait %a_full[%c0], %a_phase : !one
       %sine = tlx.local_load %sines : !angles_buffer -> !elements_16
       %cosine = tlx.local_load %cosines : !angles_buffer -> !elements_16
       tlx.barrier_arrive %a_empty[%c0] : !one
-      %turned = func.call @turn_back(%own, %sine, %cosine)
+      %turned = func.call @turn_back(%pairs, %sine, %cosine)
           : (!pairs, !elements_16, !elements_16) -> !words
       %words = tlx.local_reinterpret %out_tile : !out_buffer -> !out_words
       tlx.local_store %turned, %words : !words, !out_words
       %after = arith.addi %angles, %c1 : i32
       scf.yield %after : i32
     } else {
-      %own = func.call @read_own(%sums) : (!s_buffer) -> !sums
+      %gradient_part = tlx.local_load %sums : !sums_buffer -> !sums
       tlx.barrier_arrive %g_empty[%slot] : !two
-      %rounded = arith.truncf %own : !sums to !rounded
+      %rounded = arith.truncf %gradient_part : !sums to !rounded
       tlx.local_store %rounded, %out_tile : !rounded, !out_buffer
       scf.yield %angles : i32
     }
@@ -419,7 +351,7 @@ func.func private @turn_panel(%tile: !buffer, %word_column: i32, %sine: !element
   return
 }
 
-// Turns q and k, or v too, of a chunk that has been waited for; returns the next step with
+// Turns q and k, or v too, of a block that has been waited for; returns the next step with
 // angles.
 func.func private @turn(
     %q: !buffer, %k: !buffer, %v: !buffer, %sines: !angles_buffer,
@@ -500,9 +432,9 @@ tlx.kernel @block_attention_bwd(
   %rotate_inputs = tlx.param ROTATE_INPUTS = false : i1
 
   // How it is computed.
-  // The rows of a chunk, which block_starts counts.
-  tlx.param BLOCK_M = 128 in [128] : i32
-  tlx.param STAGES = 1 from 1 to 2 : i32
+  // The rows of a block, which block_starts counts.
+  tlx.param BLOCK_M = 64 in [64] : i32
+  tlx.param STAGES = 3 from 1 to 6 : i32
   %out_stages = tlx.param OUT_STAGES = 2 from 1 to 2 : i32
   tlx.param SOFTMAX_REGISTERS = 232 from 24 to 256 step 8 : i32
   tlx.param EPILOGUE_REGISTERS = 168 from 24 to 256 step 8 : i32
@@ -511,7 +443,6 @@ tlx.kernel @block_attention_bwd(
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
-  %c128 = arith.constant 128 : i32
   %c2 = arith.constant 2 : i32
   %turns_qk = arith.cmpi ne, %rotary, %c0 : i32
   %turns_v = arith.cmpi eq, %rotary, %c2 : i32
@@ -533,9 +464,9 @@ tlx.kernel @block_attention_bwd(
     %unused = tlx.local_alloc alias(%q_smem) : !angles_buffer, !ring
     scf.yield %unused, %unused : !angles_buffer, !angles_buffer
   }
-  %s_tmem = tlx.local_alloc : !s_buffer
-  %dp_tmem = tlx.local_alloc : !s_buffer
-  %g_tmem = tlx.local_alloc : !g_ring
+  %s_tmem = tlx.local_alloc : !sums_ring
+  %dp_tmem = tlx.local_alloc : !sums_ring
+  %g_tmem = tlx.local_alloc : !sums_ring
   %qk_full = tlx.alloc_barriers arrivals(1) : !slots
   %q_empty = tlx.alloc_barriers arrivals((ROTARY + 1) floordiv 2 * ROTATE_INPUTS + 2) : !slots
   %k_empty = tlx.alloc_barriers arrivals((ROTARY + 1) floordiv 2 * ROTATE_INPUTS + 2) : !slots
@@ -543,9 +474,9 @@ tlx.kernel @block_attention_bwd(
   %do_empty = tlx.alloc_barriers arrivals(2) : !slots
   %v_full = tlx.alloc_barriers arrivals(1) : !slots
   %v_empty = tlx.alloc_barriers arrivals(ROTARY floordiv 2 * ROTATE_INPUTS + 1) : !slots
-  %s_full = tlx.alloc_barriers arrivals(1) : !one
-  %dp_full = tlx.alloc_barriers arrivals(1) : !one
-  %sdp_empty = tlx.alloc_barriers arrivals(1) : !one
+  %s_full = tlx.alloc_barriers arrivals(1) : !two
+  %dp_full = tlx.alloc_barriers arrivals(1) : !two
+  %sdp_empty = tlx.alloc_barriers arrivals(1) : !two
   %p_full = tlx.alloc_barriers arrivals(1) : !one
   %p_empty = tlx.alloc_barriers arrivals(1) : !one
   %ds_full = tlx.alloc_barriers arrivals(1) : !one
@@ -569,32 +500,21 @@ tlx.kernel @block_attention_bwd(
       %score_scale = tlx.splat %scale_log2 : f32 -> !sums
       %p_scaled_by = tlx.splat %scale : f32 -> !sums
       %masked_score = tlx.splat %minus_infinity : f32 -> !sums
-      %row_in_chunk = tlx.iota dim 0 : !row_numbers
-      %second_begins = tlx.splat %c64 : i32 -> !row_numbers
-      %is_first = arith.cmpi slt, %row_in_chunk, %second_begins : !row_numbers
-      %least = tlx.splat %c1 : i32 -> !row_numbers
       %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
           : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
       %last:6 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
                     %re = %begin#4, %angles = %c0)
           -> (i32, i32, i32, i32, i32, i32) : i32 {
-        %chunk = arith.divui %item, %heads : i32
-        %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
+        %block = arith.divui %item, %heads : i32
+        %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
             : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-        %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
-        %row = arith.muli %chunk_in_sequence, %c128 : i32
+        %block_in_sequence = arith.subi %block, %at#1 : i32
+        %row = arith.muli %block_in_sequence, %c64 : i32
         %length = arith.subi %at#4, %at#2 : i32
         %rows_left = arith.subi %length, %row : i32
-        %rows_after = arith.subi %rows_left, %c64 : i32
-
-        // The keys of a row's block. One that is not there has zeros for its rows and
-        // keys, and its gradients are not stored.
-        %of_first = tlx.splat %rows_left : i32 -> !row_numbers
-        %of_second = tlx.splat %rows_after : i32 -> !row_numbers
-        %own = arith.select %is_first, %of_first, %of_second
-            : tensor<128xi1>, !row_numbers
-        %limit = arith.maxsi %own, %least : !row_numbers
+        // The keys of the block that are there: one at least.
+        %limit = tlx.splat %rows_left : i32 -> !row_numbers
 
         %count = arith.subi %item, %first_item : i32
         %slot, %phase = tlx.ring %count stages(1) : i32
@@ -620,38 +540,43 @@ tlx.kernel @block_attention_bwd(
         } else {
           scf.yield %angles : i32
         }
-        tlx.barrier_wait %s_full[%c0], %phase : !one
-        %s_own = func.call @read_own(%s_tmem) : (!s_buffer) -> !sums
+        %s_slot, %s_phase = tlx.ring %count stages(2) : i32
+        %s_tile = tlx.local_view %s_tmem[%s_slot] : !sums_ring -> !sums_buffer
+        %dp_tile = tlx.local_view %dp_tmem[%s_slot] : !sums_ring -> !sums_buffer
+        tlx.barrier_wait %s_full[%s_slot], %s_phase : !two
+        %all_scores = tlx.local_load %s_tile : !sums_buffer -> !sums
         %seen = tlx.prefix_mask %limit dim 1 : !row_numbers -> !mask
-        %scores = arith.select %seen, %s_own, %masked_score : !mask, !sums
+        %scores = arith.select %seen, %all_scores, %masked_score : !mask, !sums
         %m = tlx.reduce max %scores dim 1 : !sums -> !rows
         %m_scaled = arith.mulf %m, %scale_row : !rows
-        %m_c = tlx.expand_dims %m_scaled dim 1 : !rows -> tensor<128x1xf32>
-        %m_b = tlx.broadcast %m_c : tensor<128x1xf32> -> !sums
+        %m_c = tlx.expand_dims %m_scaled dim 1 : !rows -> tensor<64x1xf32>
+        %m_b = tlx.broadcast %m_c : tensor<64x1xf32> -> !sums
         %scaled = arith.mulf %scores, %score_scale fastmath<contract> : !sums
         %shifted = arith.subf %scaled, %m_b fastmath<contract> : !sums
         %exp = math.exp2 %shifted fastmath<afn> : !sums
         %sum = tlx.reduce add %exp dim 1 : !sums -> !rows
         %inverse = arith.divf %ones, %sum fastmath<arcp,afn> : !rows
-        %inverse_c = tlx.expand_dims %inverse dim 1 : !rows -> tensor<128x1xf32>
-        %inverse_b = tlx.broadcast %inverse_c : tensor<128x1xf32> -> !sums
+        %inverse_c = tlx.expand_dims %inverse dim 1 : !rows -> tensor<64x1xf32>
+        %inverse_b = tlx.broadcast %inverse_c : tensor<64x1xf32> -> !sums
         %p = arith.mulf %exp, %inverse_b : !sums
         tlx.barrier_wait %p_empty[%c0], %phase producer : !one
-        func.call @put_weights(%p, %p_smem) : (!sums, !weights_buffer) -> ()
+        %p_16 = arith.truncf %p : !sums to !rounded
+        tlx.local_store %p_16, %p_smem : !rounded, !weights_buffer
         tlx.barrier_arrive %p_full[%c0] : !one
 
-        tlx.barrier_wait %dp_full[%c0], %phase : !one
-        %dp = func.call @read_own(%dp_tmem) : (!s_buffer) -> !sums
-        tlx.barrier_arrive %sdp_empty[%c0] : !one
+        tlx.barrier_wait %dp_full[%s_slot], %s_phase : !two
+        %dp = tlx.local_load %dp_tile : !sums_buffer -> !sums
+        tlx.barrier_arrive %sdp_empty[%s_slot] : !two
         %p_dp = arith.mulf %p, %dp : !sums
         %delta = tlx.reduce add %p_dp dim 1 : !sums -> !rows
-        %delta_c = tlx.expand_dims %delta dim 1 : !rows -> tensor<128x1xf32>
-        %delta_b = tlx.broadcast %delta_c : tensor<128x1xf32> -> !sums
+        %delta_c = tlx.expand_dims %delta dim 1 : !rows -> tensor<64x1xf32>
+        %delta_b = tlx.broadcast %delta_c : tensor<64x1xf32> -> !sums
         %change = arith.subf %dp, %delta_b : !sums
         %p_scaled = arith.mulf %p, %p_scaled_by : !sums
         %ds = arith.mulf %p_scaled, %change : !sums
         tlx.barrier_wait %ds_empty[%c0], %phase producer : !one
-        func.call @put_weights(%ds, %ds_smem) : (!sums, !weights_buffer) -> ()
+        %ds_16 = arith.truncf %ds : !sums to !rounded
+        tlx.local_store %ds_16, %ds_smem : !rounded, !weights_buffer
         tlx.barrier_arrive %ds_full[%c0] : !one
         scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %next_angles
             : i32, i32, i32, i32, i32, i32
@@ -665,26 +590,26 @@ tlx.kernel @block_attention_bwd(
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
                     %re = %begin#4, %step = %c0, %angles = %c0)
           -> (i32, i32, i32, i32, i32, i32, i32) : i32 {
-        %chunk = arith.divui %item, %heads : i32
+        %block = arith.divui %item, %heads : i32
         %head = arith.remui %item, %heads : i32
-        %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
+        %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
             : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-        %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
-        %row = arith.muli %chunk_in_sequence, %c128 : i32
+        %block_in_sequence = arith.subi %block, %at#1 : i32
+        %row = arith.muli %block_in_sequence, %c64 : i32
         %length = arith.subi %at#4, %at#2 : i32
         %after_dv:2 = func.call @copy_out(%dv, %out_smem, %g_tmem, %g_full, %g_empty,
             %sines, %cosines, %a_full, %a_empty, %step, %angles, %head_dim, %has_two,
-            %turns_v, %row, %head, %at#2, %length) : (!out_tensor, !out_ring, !g_ring, !two, !two,
+            %turns_v, %row, %head, %at#2, %length) : (!out_tensor, !out_ring, !sums_ring, !two, !two,
             !angles_buffer, !angles_buffer, !one, !one, i32, i32, i32, i1, i1, i32, i32,
             i32, i32) -> (i32, i32)
         %after_dk:2 = func.call @copy_out(%dk, %out_smem, %g_tmem, %g_full, %g_empty,
             %sines, %cosines, %a_full, %a_empty, %after_dv#0, %after_dv#1, %head_dim, %has_two,
-            %turns_qk, %row, %head, %at#2, %length) : (!out_tensor, !out_ring, !g_ring, !two, !two,
+            %turns_qk, %row, %head, %at#2, %length) : (!out_tensor, !out_ring, !sums_ring, !two, !two,
             !angles_buffer, !angles_buffer, !one, !one, i32, i32, i32, i1, i1, i32, i32,
             i32, i32) -> (i32, i32)
         %after_dq:2 = func.call @copy_out(%dq, %out_smem, %g_tmem, %g_full, %g_empty,
             %sines, %cosines, %a_full, %a_empty, %after_dk#0, %after_dk#1, %head_dim, %has_two,
-            %turns_qk, %row, %head, %at#2, %length) : (!out_tensor, !out_ring, !g_ring, !two, !two,
+            %turns_qk, %row, %head, %at#2, %length) : (!out_tensor, !out_ring, !sums_ring, !two, !two,
             !angles_buffer, !angles_buffer, !one, !one, i32, i32, i32, i1, i1, i32, i32,
             i32, i32) -> (i32, i32)
         scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %after_dq#0, %after_dq#1
@@ -700,12 +625,12 @@ tlx.kernel @block_attention_bwd(
       %last:5 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
                     %re = %begin#4) -> (i32, i32, i32, i32, i32) : i32 {
-        %chunk = arith.divui %item, %heads : i32
+        %block = arith.divui %item, %heads : i32
         %head = arith.remui %item, %heads : i32
-        %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
+        %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
             : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-        %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
-        %row = arith.muli %chunk_in_sequence, %c128 : i32
+        %block_in_sequence = arith.subi %block, %at#1 : i32
+        %row = arith.muli %block_in_sequence, %c64 : i32
         %length = arith.subi %at#4, %at#2 : i32
 
         // In the order in which they are free: V after dP, dO after dV, Q after dK, K after
@@ -739,26 +664,28 @@ tlx.kernel @block_attention_bwd(
     tlx.async_task @scores warps(1) registers(OTHER_REGISTERS) {
       scf.for %count = %c0 to %num_own step %c1 : i32 {
         %slot, %phase = tlx.ring %count stages(STAGES) : i32
-        %s_slot, %s_phase = tlx.ring %count stages(1) : i32
+        %s_slot, %s_phase = tlx.ring %count stages(2) : i32
+        %s_tile = tlx.local_view %s_tmem[%s_slot] : !sums_ring -> !sums_buffer
+        %dp_tile = tlx.local_view %dp_tmem[%s_slot] : !sums_ring -> !sums_buffer
         %q_tile = tlx.local_view %q_smem[%slot] : !ring -> !buffer
         %k_tile = tlx.local_view %k_smem[%slot] : !ring -> !buffer
         %do_tile = tlx.local_view %do_smem[%slot] : !ring -> !buffer
         %v_tile = tlx.local_view %v_smem[%slot] : !ring -> !buffer
         %k_t = tlx.local_trans %k_tile : !buffer -> !buffer_t
         %v_t = tlx.local_trans %v_tile : !buffer -> !buffer_t
-        tlx.barrier_wait %sdp_empty[%c0], %s_phase producer : !one
+        tlx.barrier_wait %sdp_empty[%s_slot], %s_phase producer : !two
         tlx.barrier_wait %qk_full[%slot], %phase : !slots
         scf.if %turns_inputs {
           tlx.barrier_wait %turned[%slot], %phase : !slots
         }
-        tlx.async_dot %q_tile, %k_t, %s_tmem : !buffer, !buffer_t, !s_buffer
-        tlx.tcgen05_commit %s_full[%c0] : !one
+        tlx.async_dot %q_tile, %k_t, %s_tile : !buffer, !buffer_t, !sums_buffer
+        tlx.tcgen05_commit %s_full[%s_slot] : !two
         tlx.tcgen05_commit %q_empty[%slot] : !slots
         tlx.tcgen05_commit %k_empty[%slot] : !slots
         tlx.barrier_wait %do_full[%slot], %phase : !slots
         tlx.barrier_wait %v_full[%slot], %phase : !slots
-        tlx.async_dot %do_tile, %v_t, %dp_tmem : !buffer, !buffer_t, !s_buffer
-        tlx.tcgen05_commit %dp_full[%c0] : !one
+        tlx.async_dot %do_tile, %v_t, %dp_tile : !buffer, !buffer_t, !sums_buffer
+        tlx.tcgen05_commit %dp_full[%s_slot] : !two
         tlx.tcgen05_commit %v_empty[%slot] : !slots
         tlx.tcgen05_commit %do_empty[%slot] : !slots
       }
@@ -775,18 +702,18 @@ tlx.kernel @block_attention_bwd(
         tlx.barrier_wait %do_full[%slot], %phase : !slots
         tlx.barrier_wait %p_full[%c0], %s_phase : !one
         %after_dv = func.call @start_transposed(%p_smem, %do_tile, %g_tmem, %g_full,
-            %g_empty, %step, %head_dim) : (!weights_buffer, !buffer, !g_ring, !two, !two,
+            %g_empty, %step, %head_dim) : (!weights_buffer, !buffer, !sums_ring, !two, !two,
             i32, i32) -> i32
         tlx.tcgen05_commit %p_empty[%c0] : !one
         tlx.tcgen05_commit %do_empty[%slot] : !slots
         tlx.barrier_wait %qk_full[%slot], %phase : !slots
         tlx.barrier_wait %ds_full[%c0], %s_phase : !one
         %after_dk = func.call @start_transposed(%ds_smem, %q_tile, %g_tmem, %g_full,
-            %g_empty, %after_dv, %head_dim) : (!weights_buffer, !buffer, !g_ring, !two,
+            %g_empty, %after_dv, %head_dim) : (!weights_buffer, !buffer, !sums_ring, !two,
             !two, i32, i32) -> i32
         tlx.tcgen05_commit %q_empty[%slot] : !slots
         %after_dq = func.call @start_straight(%ds_smem, %k_tile, %g_tmem, %g_full,
-            %g_empty, %after_dk, %head_dim) : (!weights_buffer, !buffer, !g_ring, !two,
+            %g_empty, %after_dk, %head_dim) : (!weights_buffer, !buffer, !sums_ring, !two,
             !two, i32, i32) -> i32
         tlx.tcgen05_commit %ds_empty[%c0] : !one
         tlx.tcgen05_commit %k_empty[%slot] : !slots
@@ -802,11 +729,11 @@ tlx.kernel @block_attention_bwd(
             iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
                       %re = %begin#4, %angles = %c0, %inputs = %c0)
             -> (i32, i32, i32, i32, i32, i32, i32) : i32 {
-          %chunk = arith.divui %item, %heads : i32
-          %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
+          %block = arith.divui %item, %heads : i32
+          %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
               : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-          %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
-          %row = arith.muli %chunk_in_sequence, %c128 : i32
+          %block_in_sequence = arith.subi %block, %at#1 : i32
+          %row = arith.muli %block_in_sequence, %c64 : i32
           %length = arith.subi %at#4, %at#2 : i32
           %inputs_next = scf.if %turns_inputs -> (i32) {
             %after_inputs = func.call @load_angles(%sincos, %sines, %cosines, %in_full,

@@ -5,24 +5,21 @@
 // (docs/Attention.md). For every block and head
 //     S = scale Q K^T      P = softmax(S) over the block's rows      O = P V
 //
-// Products have 128 rows here, one for each lane of tensor memory, so that two blocks
-// that follow each other in a sequence make a chunk, and one copy moves the rows of
-// both. S has the scores of all its rows for all its keys, of which each row takes those
-// of its own block. P has 64 weights in a row, and is multiplied with the values of
-// either block: each row takes its own block's product. What the rows of one block make
-// of the values of the other is not looked at: a NaN there stays where it is. Memory
-// decides on the time, not the half of the products that has no use.
+// One block is one tile of each operand, of 64 rows: there is no loop over keys, and no
+// running maximum. Rows of the last block beyond its sequence are copied in as zeros and
+// not stored, and their keys masked.
 //
 //   role         warps   does
-//   @softmax     4       S to P, a row in each thread; with ROTARY rotates the next chunk
+//   @softmax     4       S to P, half a row in each thread; with ROTARY rotates the next
+//                        block
 //   @epilogue    4       takes O out of tensor memory, and copies it out
-//   @load        1       starts every copy of Q, K and V, STAGES chunks ahead
+//   @load        1       starts every copy of Q, K and V, STAGES blocks ahead
 //   @scores      1       starts S = Q K^T
-//   @outputs     1       starts O = P V, of either block, 64 columns at a time
+//   @outputs     1       starts O = P V
 //   @angles      1       with ROTARY starts every copy of sines and cosines
 //
 //   barrier   count   arrives               waits       phase completes when
-//   qk_full   1       @load (bytes)         @scores     a chunk's queries and keys are there
+//   qk_full   1       @load (bytes)         @scores     a block's queries and keys are there
 //   qk_empty  1 or 2  @scores (commit),     @load       its S is done, and it has been
 //                     with ROTARY @softmax              rotated
 //   v_full    1       @load (bytes)         @outputs    its values are there
@@ -33,66 +30,54 @@
 //   p_full    1       @softmax              @outputs    its P is there
 //   s_empty   2       @softmax, @outputs    @scores     its S has been read, and its P, which
 //                     (commit)                          lies in it
-//   o_full    1       @outputs (commit)     @epilogue   64 columns of its O are there
-//   o_empty   1       @epilogue             @outputs    they have been read
+//   o_full    1       @outputs (commit)     @epilogue   its O is there
+//   o_empty   1       @epilogue             @outputs    it has been read
 //   a_full    1       @angles (bytes)       @softmax    the angles of 64 columns are there
 //   a_empty   1       @softmax              @angles     they have been read
 //
 // With ROTARY q and k (1), or v too (2), are rotated where they lie, in fp32 and rounded
-// once, while the chunk before is multiplied: as sm90/fwd.mlir does it, but 64 columns at a
+// once, while the block before is multiplied: as sm90/fwd.mlir does it, but 64 columns at a
 // time, whose angles are copied for each head.
 //
-// The work, num_items pairs of a chunk and a head with the heads fastest, is divided
-// among the persistent CTAs as in sm90/fwd.mlir; block_starts counts chunks. Every
-// product replaces its sums: nothing is accumulated, nothing has to be cleared.
+// The work, num_items pairs of a block and a head with the heads fastest, is divided
+// among the persistent CTAs as in sm90/fwd.mlir. Every product replaces its sums: nothing
+// is accumulated, nothing has to be cleared.
 //
-// O is computed 64 columns at a time, so that at D 128 too some are copied out while
-// others are computed.
-//
-//   tensor memory: S 2 x 128 columns, P in the first 32 of them; O 2 x 128, 64 columns
-//     for each block of a chunk
-//   shared memory, D 128, 2 stages: Q, K, V 192 K, O 2 x 16 K, or with ROTARY 16 K and
-//     angles 16 K. A third stage, of 96 K, has no place beside an O of 16 K; two of two
-//     blocks are in flight where the published kernel has three of one.
+//   tensor memory: S 64 columns, P in the first 32 of them; O HEAD_DIM columns; each twice,
+//     in the two halves of the lanes
+//   shared memory, D 128, 3 stages: Q, K, V 144 K, O 2 x 16 K; with ROTARY angles 8 K
 //   registers: @softmax 200, @epilogue 200, others 96
 
-!q_tensor = !tlx.tensormap<[128, 1, HEAD_DIM], ELEMENT, ragged>
-!ring = !tlx.memdesc<[STAGES, 128, HEAD_DIM], ELEMENT>
-!buffer = !tlx.memdesc<[128, HEAD_DIM], ELEMENT>
-!buffer_t = !tlx.memdesc<[HEAD_DIM, 128], ELEMENT, transposed>
-!block_panel = !tlx.memdesc<[64, 64], ELEMENT, of = [128, HEAD_DIM]>
-!out_tensor = !tlx.tensormap<[128, 1, 64], ELEMENT, ragged>
-!out_ring = !tlx.memdesc<[OUT_STAGES, 128, 64], ELEMENT>
-!out_buffer = !tlx.memdesc<[128, 64], ELEMENT>
-!words_buffer = !tlx.memdesc<[128, HEAD_DIM floordiv 2], i32>
-!words_panel = !tlx.memdesc<[128, 32], i32, of = [128, HEAD_DIM floordiv 2]>
-!angles_tensor = !tlx.tensormap<[128, 32], ELEMENT, ragged>
-!angles_buffer = !tlx.memdesc<[128, 32], ELEMENT>
-!s_ring = !tlx.memdesc<[2, 128, 128], f32, tensor>
-!s_buffer = !tlx.memdesc<[128, 128], f32, tensor>
-!s_part = !tlx.memdesc<[128, 32], f32, tensor>
-!p_columns = !tlx.memdesc<[128, 32], f32, tensor>
-!p_buffer = !tlx.memdesc<[128, 64], ELEMENT, tensor>
-!p_part = !tlx.memdesc<[128, 32], ELEMENT, tensor>
-!o_ring = !tlx.memdesc<[2, 128, 128], f32, tensor>
-!o_pair = !tlx.memdesc<[128, 128], f32, tensor>
-!o_part = !tlx.memdesc<[128, 64], f32, tensor>
+!tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
+!ring = !tlx.memdesc<[STAGES, 64, HEAD_DIM], ELEMENT>
+!buffer = !tlx.memdesc<[64, HEAD_DIM], ELEMENT>
+!buffer_t = !tlx.memdesc<[HEAD_DIM, 64], ELEMENT, transposed>
+!out_ring = !tlx.memdesc<[OUT_STAGES, 64, HEAD_DIM], ELEMENT>
+!words_buffer = !tlx.memdesc<[64, HEAD_DIM floordiv 2], i32>
+!words_panel = !tlx.memdesc<[64, 32], i32, of = [64, HEAD_DIM floordiv 2]>
+!angles_tensor = !tlx.tensormap<[64, 32], ELEMENT, ragged>
+!angles_buffer = !tlx.memdesc<[64, 32], ELEMENT>
+!s_ring = !tlx.memdesc<[2, 64, 64], f32, tensor>
+!s_buffer = !tlx.memdesc<[64, 64], f32, tensor>
+!p_columns = !tlx.memdesc<[64, 32], f32, tensor>
+!p_buffer = !tlx.memdesc<[64, 64], ELEMENT, tensor>
+!o_ring = !tlx.memdesc<[2, 64, HEAD_DIM], f32, tensor>
+!o_buffer = !tlx.memdesc<[64, HEAD_DIM], f32, tensor>
 !slots = !tlx.mbarrier<[STAGES]>
 !two = !tlx.mbarrier<[2]>
 !one = !tlx.mbarrier<[1]>
 
-!scores = tensor<128x32xf32, #tlx.dims<[128, 32], ELEMENT>>
-!score_rows = tensor<128x32xi32, #tlx.dims<[128, 32], ELEMENT>>
-!weights = tensor<128x32xbf16, #tlx.dims<[128, 32], ELEMENT>>
-!output = tensor<128x64xf32, #tlx.dims<[128, 64], ELEMENT>>
-!output_rows = tensor<128x64xi32, #tlx.dims<[128, 64], ELEMENT>>
-!output_16 = tensor<128x64xbf16, #tlx.dims<[128, 64], ELEMENT>>
-!words = tensor<128x32xi32, #tlx.dims<[128, 32], ELEMENT>>
-!words_16 = tensor<128x32xi16, #tlx.dims<[128, 32], ELEMENT>>
-!elements_16 = tensor<128x32xbf16, #tlx.dims<[128, 32], ELEMENT>>
-!elements = tensor<128x32xf32, #tlx.dims<[128, 32], ELEMENT>>
-!rows = tensor<128xf32>
-!row_numbers = tensor<128xi32>
+!scores = tensor<64x64xf32, #tlx.dims<[64, 64], ELEMENT>>
+!seen = tensor<64x64xi1, #tlx.dims<[64, 64], ELEMENT>>
+!weights = tensor<64x64xbf16, #tlx.dims<[64, 64], ELEMENT>>
+!output = tensor<64x?xf32, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+!output_16 = tensor<64x?xbf16, #tlx.dims<[64, HEAD_DIM], ELEMENT>>
+!words = tensor<64x32xi32, #tlx.dims<[64, 32], ELEMENT>>
+!words_16 = tensor<64x32xi16, #tlx.dims<[64, 32], ELEMENT>>
+!elements_16 = tensor<64x32xbf16, #tlx.dims<[64, 32], ELEMENT>>
+!elements = tensor<64x32xf32, #tlx.dims<[64, 32], ELEMENT>>
+!rows = tensor<64xf32>
+!row_numbers = tensor<64xi32>
 
 // The share of this CTA: its first item and the one after its last.
 func.func private @get_share(%num_items: i32) -> (i32, i32) {
@@ -181,58 +166,6 @@ func.func private @begin_at(%item: i32, %heads: i32, %block_starts: !tlx.ptr<i32
   return %sequence, %start#0, %start#1, %end#0, %end#1 : i32, i32, i32, i32, i32
 }
 
-// Some columns of S, for rows of the first block and for rows of the second.
-func.func private @read_own(%s: !s_buffer, %column: i32, %row_in_chunk: !row_numbers)
-    -> !scores {
-  %c0 = arith.constant 0 : i32
-  %c64 = arith.constant 64 : i32
-  %second_column = arith.addi %column, %c64 : i32
-  %first_part = tlx.local_slice %s[%c0, %column] : !s_buffer -> !s_part
-  %second_part = tlx.local_slice %s[%c0, %second_column] : !s_buffer -> !s_part
-  %of_first = tlx.local_load %first_part : !s_part -> !scores
-  %of_second = tlx.local_load %second_part : !s_part -> !scores
-  %row_c = tlx.expand_dims %row_in_chunk dim 1 : !row_numbers -> tensor<128x1xi32>
-  %row_b = tlx.broadcast %row_c : tensor<128x1xi32> -> !score_rows
-  %begins = tlx.splat %c64 : i32 -> !score_rows
-  %is_first = arith.cmpi slt, %row_b, %begins : !score_rows
-  %own = arith.select %is_first, %of_first, %of_second
-      : tensor<128x32xi1, #tlx.dims<[128, 32], ELEMENT>>, !scores
-  return %own : !scores
-}
-
-// Scores from a column on, without those of keys that are not there.
-func.func private @mask(%scores: !scores, %column: i32, %limit: !row_numbers) -> !scores {
-  %minus_infinity = arith.constant 0xFF800000 : f32
-  %masked_score = tlx.splat %minus_infinity : f32 -> !scores
-  %begins = tlx.splat %column : i32 -> !row_numbers
-  %within = arith.subi %limit, %begins : !row_numbers
-  %seen = tlx.prefix_mask %within dim 1
-      : !row_numbers -> tensor<128x32xi1, #tlx.dims<[128, 32], ELEMENT>>
-  %masked = arith.select %seen, %scores, %masked_score
-      : tensor<128x32xi1, #tlx.dims<[128, 32], ELEMENT>>, !scores
-  return %masked : !scores
-}
-
-func.func private @exponentiate(%scores: !scores, %scale_log2: f32, %m_scaled: !rows)
-    -> !scores {
-  %scale = tlx.splat %scale_log2 : f32 -> !scores
-  %m_c = tlx.expand_dims %m_scaled dim 1 : !rows -> tensor<128x1xf32>
-  %m_b = tlx.broadcast %m_c : tensor<128x1xf32> -> !scores
-  %scaled = arith.mulf %scores, %scale fastmath<contract> : !scores
-  %shifted = arith.subf %scaled, %m_b fastmath<contract> : !scores
-  %p = math.exp2 %shifted fastmath<afn> : !scores
-  return %p : !scores
-}
-
-func.func private @put_weights(%p: !scores, %inverse: !rows, %place: !p_part) {
-  %inverse_c = tlx.expand_dims %inverse dim 1 : !rows -> tensor<128x1xf32>
-  %inverse_b = tlx.broadcast %inverse_c : tensor<128x1xf32> -> !scores
-  %weights = arith.mulf %p, %inverse_b : !scores
-  %rounded = arith.truncf %weights : !scores to !weights
-  tlx.local_store %rounded, %place : !weights, !p_part
-  return
-}
-
 // Turns the pairs of some rows by their angles: fp32, rounded once.
 func.func private @turn_pairs(%pairs: !words, %sine: !elements, %cosine: !elements) -> !words {
   %sixteen = arith.constant 16 : i32
@@ -275,7 +208,7 @@ func.func private @turn_panel(%tile: !buffer, %word_column: i32, %sine: !element
   return
 }
 
-// Turns q and k, or v too, of a chunk that has been waited for; returns the next step with
+// Turns q and k, or v too, of a block that has been waited for; returns the next step with
 // angles.
 func.func private @turn(
     %q: !buffer, %k: !buffer, %v: !buffer, %sines: !angles_buffer,
@@ -309,8 +242,8 @@ func.func private @turn(
   return %end : i32
 }
 
-// Turns the chunk of a number, in its slot.
-func.func private @turn_chunk(
+// Turns the block of a number, in its slot.
+func.func private @turn_block(
     %count: i32, %q_smem: !ring, %k_smem: !ring, %v_smem: !ring, %qk_full: !slots,
     %qk_empty: !slots, %v_full: !slots, %v_empty: !slots, %turned: !slots,
     %sines: !angles_buffer, %cosines: !angles_buffer, %a_full: !one, %a_empty: !one,
@@ -334,7 +267,7 @@ func.func private @turn_chunk(
   return %next : i32
 }
 
-// Starts the copies of the angles of a chunk; returns the next step.
+// Starts the copies of the angles of a block; returns the next step.
 func.func private @load_angles(
     %sincos: !angles_tensor, %sines: !angles_buffer, %cosines: !angles_buffer,
     %a_full: !one, %a_empty: !one, %first_angles: i32, %head_dim: i32, %row: i32,
@@ -362,7 +295,7 @@ func.func private @load_angles(
 }
 
 tlx.kernel @block_attention_fwd(
-    %q: !q_tensor, %k: !q_tensor, %v: !q_tensor, %o: !out_tensor,
+    %q: !tensor, %k: !tensor, %v: !tensor, %o: !tensor,
     %sincos: !angles_tensor, %block_starts: !tlx.ptr<i32>, %num_sequences: i32, %num_items: i32, %heads: i32,
     %scale_log2: f32) {
   // What is computed.
@@ -372,9 +305,9 @@ tlx.kernel @block_attention_fwd(
   %rotary = tlx.param ROTARY = 0 from 0 to 2 : i32
 
   // How it is computed.
-  // The rows of a chunk, which block_starts counts.
-  tlx.param BLOCK_M = 128 in [128] : i32
-  tlx.param STAGES = 2 from 2 to 6 : i32
+  // The rows of a block, which block_starts counts.
+  tlx.param BLOCK_M = 64 in [64] : i32
+  tlx.param STAGES = 3 from 2 to 8 : i32
   %out_stages = tlx.param OUT_STAGES = 2 from 1 to 2 : i32
   tlx.param SOFTMAX_REGISTERS = 200 from 24 to 256 step 8 : i32
   tlx.param EPILOGUE_REGISTERS = 200 from 24 to 256 step 8 : i32
@@ -383,7 +316,6 @@ tlx.kernel @block_attention_fwd(
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
   %c64 = arith.constant 64 : i32
-  %c128 = arith.constant 128 : i32
   %c2 = arith.constant 2 : i32
   %turns_qk = arith.cmpi ne, %rotary, %c0 : i32
   %turns_v = arith.cmpi eq, %rotary, %c2 : i32
@@ -420,19 +352,17 @@ tlx.kernel @block_attention_fwd(
 
   tlx.async_tasks {
     tlx.async_task @softmax warps(4) registers(SOFTMAX_REGISTERS) {
-      %c32 = arith.constant 32 : i32
       %one = arith.constant 1.0 : f32
+      %minus_infinity = arith.constant 0xFF800000 : f32
       %ones = tlx.splat %one : f32 -> !rows
       %scale_row = tlx.splat %scale_log2 : f32 -> !rows
-      %row_in_chunk = tlx.iota dim 0 : !row_numbers
-      %second_begins = tlx.splat %c64 : i32 -> !row_numbers
-      %is_first = arith.cmpi slt, %row_in_chunk, %second_begins : !row_numbers
-      %least = tlx.splat %c1 : i32 -> !row_numbers
+      %scale = tlx.splat %scale_log2 : f32 -> !scores
+      %masked_score = tlx.splat %minus_infinity : f32 -> !scores
       %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
           : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
-      // The first chunk, and then each while the one before it is multiplied.
+      // The first block, and then each while the one before it is multiplied.
       %begin_angles = scf.if %turns_qk -> (i32) {
-        %turned_to = func.call @turn_chunk(%c0, %q_smem, %k_smem, %v_smem, %qk_full,
+        %turned_to = func.call @turn_block(%c0, %q_smem, %k_smem, %v_smem, %qk_full,
             %qk_empty, %v_full, %v_empty, %turned, %sines, %cosines, %a_full, %a_empty,
             %c0, %head_dim, %turns_v) : (i32, !ring, !ring, !ring, !slots, !slots, !slots,
             !slots, !slots, !angles_buffer, !angles_buffer, !one, !one, i32, i32, i1) -> i32
@@ -444,29 +374,22 @@ tlx.kernel @block_attention_fwd(
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
                     %re = %begin#4, %angles = %begin_angles)
           -> (i32, i32, i32, i32, i32, i32) : i32 {
-        %chunk = arith.divui %item, %heads : i32
-        %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
+        %block = arith.divui %item, %heads : i32
+        %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
             : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-        %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
-        %row = arith.muli %chunk_in_sequence, %c128 : i32
+        %block_in_sequence = arith.subi %block, %at#1 : i32
+        %row = arith.muli %block_in_sequence, %c64 : i32
         %length = arith.subi %at#4, %at#2 : i32
         %rows_left = arith.subi %length, %row : i32
-        %rows_after = arith.subi %rows_left, %c64 : i32
-
-        // The keys of a row's block. One that is not there has zeros for its rows and
-        // keys, and is not stored.
-        %of_first = tlx.splat %rows_left : i32 -> !row_numbers
-        %of_second = tlx.splat %rows_after : i32 -> !row_numbers
-        %own = arith.select %is_first, %of_first, %of_second
-            : tensor<128xi1>, !row_numbers
-        %limit = arith.maxsi %own, %least : !row_numbers
+        // The keys of the block that are there: one at least.
+        %limit = tlx.splat %rows_left : i32 -> !row_numbers
 
         %count = arith.subi %item, %first_item : i32
         %next_count = arith.addi %count, %c1 : i32
         %has_next = arith.cmpi ult, %next_count, %num_own : i32
         %turns_next = arith.andi %has_next, %turns_qk : i1
         %next_angles = scf.if %turns_next -> (i32) {
-          %turned_to = func.call @turn_chunk(%next_count, %q_smem, %k_smem, %v_smem, %qk_full,
+          %turned_to = func.call @turn_block(%next_count, %q_smem, %k_smem, %v_smem, %qk_full,
               %qk_empty, %v_full, %v_empty, %turned, %sines, %cosines, %a_full, %a_empty,
               %angles, %head_dim, %turns_v) : (i32, !ring, !ring, !ring, !slots, !slots, !slots,
               !slots, !slots, !angles_buffer, !angles_buffer, !one, !one, i32, i32, i1) -> i32
@@ -478,31 +401,24 @@ tlx.kernel @block_attention_fwd(
         %s_tile = tlx.local_view %s_tmem[%slot] : !s_ring -> !s_buffer
         %p_place = tlx.local_slice %s_tile[%c0, %c0] : !s_buffer -> !p_columns
         %p_tile = tlx.local_reinterpret %p_place : !p_columns -> !p_buffer
-        %p_part0 = tlx.local_slice %p_tile[%c0, %c0] : !p_buffer -> !p_part
-        %p_part1 = tlx.local_slice %p_tile[%c0, %c32] : !p_buffer -> !p_part
         tlx.barrier_wait %s_full[%slot], %phase : !two
-        %own0 = func.call @read_own(%s_tile, %c0, %row_in_chunk)
-            : (!s_buffer, i32, !row_numbers) -> !scores
-        %own1 = func.call @read_own(%s_tile, %c32, %row_in_chunk)
-            : (!s_buffer, i32, !row_numbers) -> !scores
-        %scores0 = func.call @mask(%own0, %c0, %limit)
-            : (!scores, i32, !row_numbers) -> !scores
-        %scores1 = func.call @mask(%own1, %c32, %limit)
-            : (!scores, i32, !row_numbers) -> !scores
-        %m_part0 = tlx.reduce max %scores0 dim 1 : !scores -> !rows
-        %m_part1 = tlx.reduce max %scores1 dim 1 : !scores -> !rows
-        %m = arith.maxnumf %m_part0, %m_part1 : !rows
+        %all_scores = tlx.local_load %s_tile : !s_buffer -> !scores
+        %seen = tlx.prefix_mask %limit dim 1 : !row_numbers -> !seen
+        %scores = arith.select %seen, %all_scores, %masked_score : !seen, !scores
+        %m = tlx.reduce max %scores dim 1 : !scores -> !rows
         %m_scaled = arith.mulf %m, %scale_row : !rows
-        %p0 = func.call @exponentiate(%scores0, %scale_log2, %m_scaled)
-            : (!scores, f32, !rows) -> !scores
-        %p1 = func.call @exponentiate(%scores1, %scale_log2, %m_scaled)
-            : (!scores, f32, !rows) -> !scores
-        %l_part0 = tlx.reduce add %p0 dim 1 : !scores -> !rows
-        %l_part1 = tlx.reduce add %p1 dim 1 : !scores -> !rows
-        %l = arith.addf %l_part0, %l_part1 : !rows
+        %m_c = tlx.expand_dims %m_scaled dim 1 : !rows -> tensor<64x1xf32>
+        %m_b = tlx.broadcast %m_c : tensor<64x1xf32> -> !scores
+        %scaled = arith.mulf %scores, %scale fastmath<contract> : !scores
+        %shifted = arith.subf %scaled, %m_b fastmath<contract> : !scores
+        %exp = math.exp2 %shifted fastmath<afn> : !scores
+        %l = tlx.reduce add %exp dim 1 : !scores -> !rows
         %inverse = arith.divf %ones, %l fastmath<arcp,afn> : !rows
-        func.call @put_weights(%p0, %inverse, %p_part0) : (!scores, !rows, !p_part) -> ()
-        func.call @put_weights(%p1, %inverse, %p_part1) : (!scores, !rows, !p_part) -> ()
+        %inverse_c = tlx.expand_dims %inverse dim 1 : !rows -> tensor<64x1xf32>
+        %inverse_b = tlx.broadcast %inverse_c : tensor<64x1xf32> -> !scores
+        %p = arith.mulf %exp, %inverse_b : !scores
+        %rounded = arith.truncf %p : !scores to !weights
+        tlx.local_store %rounded, %p_tile : !weights, !p_buffer
         tlx.barrier_arrive %p_full[%slot] : !two
         tlx.barrier_arrive %s_empty[%slot] : !two
         scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %next_angles
@@ -511,54 +427,37 @@ tlx.kernel @block_attention_fwd(
     }
 
     tlx.async_task @epilogue warps(4) registers(EPILOGUE_REGISTERS) {
-      %row_in_chunk = tlx.iota dim 0 : !row_numbers
-      %row_c = tlx.expand_dims %row_in_chunk dim 1 : !row_numbers -> tensor<128x1xi32>
-      %row_b = tlx.broadcast %row_c : tensor<128x1xi32> -> !output_rows
-      %begins = tlx.splat %c64 : i32 -> !output_rows
-      %is_first = arith.cmpi slt, %row_b, %begins : !output_rows
       %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
           : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
       %last:5 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
                     %re = %begin#4) -> (i32, i32, i32, i32, i32) : i32 {
-        %chunk = arith.divui %item, %heads : i32
+        %block = arith.divui %item, %heads : i32
         %head = arith.remui %item, %heads : i32
-        %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
+        %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
             : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-        %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
-        %row = arith.muli %chunk_in_sequence, %c128 : i32
+        %block_in_sequence = arith.subi %block, %at#1 : i32
+        %row = arith.muli %block_in_sequence, %c64 : i32
         %length = arith.subi %at#4, %at#2 : i32
 
         %count = arith.subi %item, %first_item : i32
-        %panels = arith.divui %head_dim, %c64 : i32
-        %first_step = arith.muli %count, %panels : i32
-        %steps = scf.for %column = %c0 to %head_dim step %c64
-            iter_args(%step = %first_step) -> (i32) : i32 {
-          %slot, %phase = tlx.ring %step stages(2) : i32
-          %o_tiles = tlx.local_view %o_tmem[%slot] : !o_ring -> !o_pair
-          %first_part = tlx.local_slice %o_tiles[%c0, %c0] : !o_pair -> !o_part
-          %second_part = tlx.local_slice %o_tiles[%c0, %c64] : !o_pair -> !o_part
-          tlx.barrier_wait %o_full[%slot], %phase : !two
-          %of_first = tlx.local_load %first_part : !o_part -> !output
-          %of_second = tlx.local_load %second_part : !o_part -> !output
-          tlx.barrier_arrive %o_empty[%slot] : !two
-          %own = arith.select %is_first, %of_first, %of_second
-              : tensor<128x64xi1, #tlx.dims<[128, 64], ELEMENT>>, !output
-          %rounded = arith.truncf %own : !output to !output_16
-          %out_slot, %out_phase = tlx.ring %step stages(OUT_STAGES) : i32
-          %out_tile = tlx.local_view %out_smem[%out_slot] : !out_ring -> !out_buffer
-          // The copy before has to have left the buffer.
-          scf.if %has_two {
-            tlx.async_descriptor_store_wait pending(1)
-          } else {
-            tlx.async_descriptor_store_wait pending(0)
-          }
-          tlx.local_store %rounded, %out_tile : !output_16, !out_buffer
-          tlx.async_descriptor_store %o[%row, %head, %column] segment(%at#2, %length),
-              %out_tile : !out_tensor, !out_buffer
-          %next = arith.addi %step, %c1 : i32
-          scf.yield %next : i32
-        } {tlx.unroll = 2}
+        %slot, %phase = tlx.ring %count stages(2) : i32
+        %o_tile = tlx.local_view %o_tmem[%slot] : !o_ring -> !o_buffer
+        tlx.barrier_wait %o_full[%slot], %phase : !two
+        %output = tlx.local_load %o_tile : !o_buffer -> !output
+        tlx.barrier_arrive %o_empty[%slot] : !two
+        %rounded = arith.truncf %output : !output to !output_16
+        %out_slot, %out_phase = tlx.ring %count stages(OUT_STAGES) : i32
+        %out_tile = tlx.local_view %out_smem[%out_slot] : !out_ring -> !buffer
+        // The copy before has to have left the buffer.
+        scf.if %has_two {
+          tlx.async_descriptor_store_wait pending(1)
+        } else {
+          tlx.async_descriptor_store_wait pending(0)
+        }
+        tlx.local_store %rounded, %out_tile : !output_16, !buffer
+        tlx.async_descriptor_store %o[%row, %head, %c0] segment(%at#2, %length),
+            %out_tile : !tensor, !buffer
         scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
       }
       // Shared memory has to outlive the last copy out of it.
@@ -571,12 +470,12 @@ tlx.kernel @block_attention_fwd(
       %last:5 = scf.for %item = %first_item to %end_item step %c1
           iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
                     %re = %begin#4) -> (i32, i32, i32, i32, i32) : i32 {
-        %chunk = arith.divui %item, %heads : i32
+        %block = arith.divui %item, %heads : i32
         %head = arith.remui %item, %heads : i32
-        %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
+        %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
             : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-        %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
-        %row = arith.muli %chunk_in_sequence, %c128 : i32
+        %block_in_sequence = arith.subi %block, %at#1 : i32
+        %row = arith.muli %block_in_sequence, %c64 : i32
         %length = arith.subi %at#4, %at#2 : i32
 
         %count = arith.subi %item, %first_item : i32
@@ -588,13 +487,13 @@ tlx.kernel @block_attention_fwd(
         tlx.barrier_expect_bytes %qk_full[%slot], %q_tile, %k_tile
             : !slots, !buffer, !buffer
         tlx.async_descriptor_load %q[%row, %head, %c0] segment(%at#2, %length),
-            %q_tile signal %qk_full[%slot] : !q_tensor, !buffer, !slots
+            %q_tile signal %qk_full[%slot] : !tensor, !buffer, !slots
         tlx.async_descriptor_load %k[%row, %head, %c0] segment(%at#2, %length),
-            %k_tile signal %qk_full[%slot] : !q_tensor, !buffer, !slots
+            %k_tile signal %qk_full[%slot] : !tensor, !buffer, !slots
         tlx.barrier_wait %v_empty[%slot], %phase producer : !slots
         tlx.barrier_expect_bytes %v_full[%slot], %v_tile : !slots, !buffer
         tlx.async_descriptor_load %v[%row, %head, %c0] segment(%at#2, %length),
-            %v_tile signal %v_full[%slot] : !q_tensor, !buffer, !slots
+            %v_tile signal %v_full[%slot] : !tensor, !buffer, !slots
         scf.yield %at#0, %at#1, %at#2, %at#3, %at#4 : i32, i32, i32, i32, i32
       }
     }
@@ -631,23 +530,10 @@ tlx.kernel @block_attention_fwd(
           tlx.barrier_wait %turned[%slot], %phase : !slots
         }
         tlx.barrier_wait %p_full[%s_slot], %s_phase : !two
-        %panels = arith.divui %head_dim, %c64 : i32
-        %first_step = arith.muli %count, %panels : i32
-        %steps = scf.for %column = %c0 to %head_dim step %c64
-            iter_args(%step = %first_step) -> (i32) : i32 {
-          %o_slot, %o_phase = tlx.ring %step stages(2) : i32
-          %o_tiles = tlx.local_view %o_tmem[%o_slot] : !o_ring -> !o_pair
-          %o_first = tlx.local_slice %o_tiles[%c0, %c0] : !o_pair -> !o_part
-          %o_second = tlx.local_slice %o_tiles[%c0, %c64] : !o_pair -> !o_part
-          %v_first = tlx.local_slice %v_tile[%c0, %column] : !buffer -> !block_panel
-          %v_second = tlx.local_slice %v_tile[%c64, %column] : !buffer -> !block_panel
-          tlx.barrier_wait %o_empty[%o_slot], %o_phase producer : !two
-          tlx.async_dot %p_tile, %v_first, %o_first : !p_buffer, !block_panel, !o_part
-          tlx.async_dot %p_tile, %v_second, %o_second : !p_buffer, !block_panel, !o_part
-          tlx.tcgen05_commit %o_full[%o_slot] : !two
-          %next = arith.addi %step, %c1 : i32
-          scf.yield %next : i32
-        } {tlx.unroll = 2}
+        %o_tile = tlx.local_view %o_tmem[%s_slot] : !o_ring -> !o_buffer
+        tlx.barrier_wait %o_empty[%s_slot], %s_phase producer : !two
+        tlx.async_dot %p_tile, %v_tile, %o_tile : !p_buffer, !buffer, !o_buffer
+        tlx.tcgen05_commit %o_full[%s_slot] : !two
         tlx.tcgen05_commit %v_empty[%slot] : !slots
         tlx.tcgen05_commit %s_empty[%s_slot] : !two
       }
@@ -661,11 +547,11 @@ tlx.kernel @block_attention_fwd(
             iter_args(%s = %begin#0, %f = %begin#1, %r = %begin#2, %e = %begin#3,
                       %re = %begin#4, %angles = %c0)
             -> (i32, i32, i32, i32, i32, i32) : i32 {
-          %chunk = arith.divui %item, %heads : i32
-          %at:5 = func.call @walk_to(%chunk, %block_starts, %s, %f, %r, %e, %re)
+          %block = arith.divui %item, %heads : i32
+          %at:5 = func.call @walk_to(%block, %block_starts, %s, %f, %r, %e, %re)
               : (i32, !tlx.ptr<i32>, i32, i32, i32, i32, i32) -> (i32, i32, i32, i32, i32)
-          %chunk_in_sequence = arith.subi %chunk, %at#1 : i32
-          %row = arith.muli %chunk_in_sequence, %c128 : i32
+          %block_in_sequence = arith.subi %block, %at#1 : i32
+          %row = arith.muli %block_in_sequence, %c64 : i32
           %length = arith.subi %at#4, %at#2 : i32
           %next_angles = func.call @load_angles(%sincos, %sines, %cosines, %a_full,
               %a_empty, %angles, %head_dim, %row, %at#2, %length) : (!angles_tensor,

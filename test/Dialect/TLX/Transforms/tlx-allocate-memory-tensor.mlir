@@ -22,6 +22,20 @@ tlx.kernel @columns() {
 
 // -----
 
+// Two tiles of 64 rows have the same columns; of three, the last one has its own.
+// CHECK-LABEL: tlx.kernel @half_tiles()
+// CHECK-SAME:    tlx.tensor_memory_columns = 256 : i64
+tlx.kernel @half_tiles() {
+  // CHECK: tlx.local_alloc at 0 : !tlx.memdesc<[3, 64, 64], f32, tensor>
+  %s = tlx.local_alloc : !tlx.memdesc<[3, 64, 64], f32, tensor>
+  // CHECK: tlx.local_alloc at 128 : !tlx.memdesc<[64, 64], f32, tensor>
+  %r = tlx.local_alloc : !tlx.memdesc<[64, 64], f32, tensor>
+  // CHECK: tlx.local_alloc at 192 : !tlx.memdesc<[128, 32], f32, tensor>
+  %o = tlx.local_alloc : !tlx.memdesc<[128, 32], f32, tensor>
+}
+
+// -----
+
 // The fewest that can be allocated.
 // CHECK-LABEL: tlx.kernel @one()
 // CHECK-SAME:    tlx.tensor_memory_columns = 32 : i64

@@ -55,8 +55,11 @@ def TLX_AsyncDotOp : TLX_Op<"async_dot", [
     one `tcgen05.mma.kind::f16` for each 16 of K (PTX ISA 9.7.16.10); A is in
     shared or tensor memory. The products of a task are done in the order in
     which they were started; that they are, `tlx.tcgen05_commit` tells. Then
-    constraint 1 is that M is 128, N a multiple of 16 up to 256 and K one of 16,
-    A and B are of 16 bits, and any task will do.
+    constraint 1 is that M is 128 and N a multiple of 16 up to 256, or M is 64
+    and N a multiple of 8, K is one of 16, A and B are of 16 bits, and any task
+    will do. With M = 64 and A in tensor memory, A and C lie in the same lanes:
+    both are even tiles of their rings, or lone ones, or both are odd ones, which
+    the protocol verifier checks.
 
     With `cta_group(2)` two CTAs of a cluster, whose ranks differ in the lowest
     bit, compute one product together (`.cta_group::2`, PTX ISA 9.7.16.5). Types

@@ -43,8 +43,8 @@ def TLX_LocalAllocOp : TLX_Op<"local_alloc", [
     1. The type is no view: neither `of` nor `transposed`.
     2. `alias` names a buffer that another `tlx.local_alloc` made, in the same
        memory.
-    3. A buffer in tensor memory has 2 or 3 dimensions, 128 rows, and rows of
-       whole columns of 32 bits.
+    3. A buffer in tensor memory has 2 or 3 dimensions, 128 or 64 rows, and rows
+       of whole columns of 32 bits.
 
     Example:
 
@@ -174,7 +174,9 @@ def TLX_LocalLoadOp : TLX_Op<"local_load", [
 
     From tensor memory each thread reads a row, or an equal part of one where
     the task has several warpgroups, and waits for it (`tcgen05.ld.32x32b`,
-    `tcgen05.wait::ld`, PTX ISA 9.7.16.8). The task has a multiple of 4 warps.
+    `tcgen05.wait::ld`, PTX ISA 9.7.16.8). Of 64 rows, two threads of a warp
+    read the halves of one (`tcgen05.ld.16x32bx2`): thread t, of 16, that of the
+    lower columns, thread t + 16 the other. The task has a multiple of 4 warps.
 
     With `fragments` the buffer holds sums as threads hold them (Fragments.h).
 
@@ -214,8 +216,8 @@ def TLX_LocalStoreOp : TLX_Op<"local_store", [
     its `.trans` form (PTX ISA 9.7.15.5.16).
 
     Into tensor memory each thread writes a row, or an equal part of one, as it
-    would read it (`tcgen05.st.32x32b`, PTX ISA 9.7.16.8). The write is done
-    after the `tlx.tcgen05_fence before` that `tlx-insert-fences` adds.
+    would read it (`tcgen05.st.32x32b`, or of 64 rows `tcgen05.st.16x32bx2`; PTX
+    ISA 9.7.16.8). The write is done after the `tlx.tcgen05_fence before` that `tlx-insert-fences` adds.
 
     With `fragments` a tile of sums in f32 is written as threads hold it
     (Fragments.h). With `unfenced` the task that reads the buffer fences these

@@ -31,9 +31,13 @@ def TLX_MemDescType : TLX_Type<"MemDesc", "memdesc"> {
     what the matrix units read. Rank-1 buffers are plain arrays.
 
     `tensor` puts the buffer into tensor memory (Blackwell; PTX ISA 9.7.16.1):
-    tiles of 128 rows, one for each lane. Elements of 32 bits take a column
-    each, two of 16 bits share one. Their columns need not be contiguous with
-    anything, so views of them are buffers like any other and have no `of`.
+    tiles of 128 rows, one for each lane, or of 64. Of 64 rows, row r lies in
+    lane 32 * (r / 16) + r % 16, where products of 64 rows put it (9.7.16.10.5,
+    layout F); in a ring the tiles of odd numbers lie 16 lanes further on, in
+    the columns of the tiles before them, and a lone tile leaves those lanes
+    unused. Elements of 32 bits take a column each, two of 16 bits share one.
+    Their columns need not be contiguous with anything, so views of them are
+    buffers like any other and have no `of`.
 
     Examples:
 
@@ -42,6 +46,7 @@ def TLX_MemDescType : TLX_Type<"MemDesc", "memdesc"> {
     !tlx.memdesc<[64, 128], bf16, of = [128, 128]>
     !tlx.memdesc<[128, 64], bf16, transposed>
     !tlx.memdesc<[2, 128, BLOCK_N], f32, tensor>
+    !tlx.memdesc<[2, 64, BLOCK_N], f32, tensor>
     ```
   }];
   let parameters = (ins

@@ -9,6 +9,10 @@
 // lanes of 512 columns of 32 bits; warp w of a warpgroup reaches lanes 32 w to
 // 32 w + 31 (PTX ISA 9.7.16.1).
 //
+// A tile has 128 rows, one for each lane, or 64. Of the latter row r lies in
+// lane 32 (r / 16) + r % 16, where a product of 64 rows puts it (9.7.16.10.5,
+// layout F), or 16 lanes further on: two such tiles share their columns.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef JFA_DIALECT_TLX_IR_TENSORMEMORY_H
@@ -20,6 +24,9 @@ namespace mlir::jfa::tlx {
 
 constexpr int64_t kTensorLanes = 128;
 constexpr int64_t kTensorColumns = 512;
+/// Rows of a tile that has every other 16 lanes, and the lane at which the tile
+/// in the lanes between begins.
+constexpr int64_t kHalfTileRows = 64, kHalfTileLane = 16;
 /// The fewest columns that can be allocated.
 constexpr int64_t kMinTensorColumns = 32;
 constexpr int64_t kTensorCellBits = 32;
@@ -43,18 +50,24 @@ inline bool isInTensorMemory(Type type) {
   return buffer && buffer.isInTensorMemory();
 }
 
-/// Columns that one tile of a buffer takes: element (r, c) lies in lane r and,
-/// counted from the tile's first, column c * bits / 32. Fails while parameters
-/// are unbound.
+/// Whether the tiles of a buffer have 64 rows, as far as that is known.
+bool hasHalfTiles(MemDescType type);
+
+/// Columns that one tile of a buffer takes: element (r, c) lies in the lane of
+/// row r and, counted from the tile's first, column c * bits / 32. Fails while
+/// parameters are unbound.
 FailureOr<int64_t> getTensorTileColumns(MemDescType type);
 
-/// Columns that the whole buffer takes: its tiles lie side by side.
+/// Columns that the whole buffer takes: its tiles lie side by side, or two and
+/// two of 64 rows in the same columns, the odd one 16 lanes after the even one.
 FailureOr<int64_t> getTensorColumns(MemDescType type);
 
 /// The layout of a tile of `shape` that `threads` threads read from tensor
-/// memory with `tcgen05.ld.32x32b`: thread t of a warpgroup has row t, and the
-/// columns of a row are dealt to the warpgroups in equal parts. Null if they
-/// cannot be.
+/// memory. Of 128 rows, with `tcgen05.ld.32x32b`, thread t of a warpgroup has
+/// row t, and the columns of a row are dealt to the warpgroups in equal parts.
+/// Of 64 rows, with `tcgen05.ld.16x32bx2`, warp w has rows 16 w to 16 w + 15,
+/// and threads t and t + 16 of it the halves of one in the warpgroup's part.
+/// Null if the columns cannot be dealt so.
 LayoutAttr getTensorMemoryLayout(MLIRContext *context, ArrayRef<int64_t> shape,
                                  int64_t threads);
 

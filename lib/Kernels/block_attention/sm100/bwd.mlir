@@ -9,8 +9,9 @@
 // where they are an operand as they are and transposed.
 //
 //   role         warps   does
-//   @softmax     4       S to P, dP to dS, half a row in each thread; with ROTATE_INPUTS
-//                        rotates q and k, or v too, before that
+//   @softmax     4       S to P, half a row in each thread; with ROTATE_INPUTS rotates q and
+//                        k, or v too, before that
+//   @ds          4       P and dP to dS, while @softmax has the next block
 //   @epilogue    4       takes gradients out of tensor memory, and copies them out
 //   @load        1       starts every copy of Q, K, dO and V, STAGES blocks ahead
 //   @scores      1       starts S = Q K^T and dP = dO V^T
@@ -34,12 +35,13 @@
 //   turned     1       @softmax               @scores      with ROTATE_INPUTS what is
 //                                                          rotated is
 //   s_full     1       @scores (commit)       @softmax     its S is there
-//   dp_full    1       @scores (commit)       @softmax     its dP is there
-//   sdp_empty  1       @softmax               @scores      both have been read
+//   pf_full    1       @softmax               @ds          its P is in the place of S
+//   dp_full    1       @scores (commit)       @ds          its dP is there
+//   sdp_empty  1       @ds                    @scores      P and dP have been read
 //   p_full     1       @softmax               @gradients   its P is in shared memory
 //   p_empty    1       @gradients (commit)    @softmax     its dV is done
-//   ds_full    1       @softmax               @gradients   its dS is in shared memory
-//   ds_empty   1       @gradients (commit)    @softmax     its dK and dQ are done
+//   ds_full    1       @ds                    @gradients   its dS is in shared memory
+//   ds_empty   1       @gradients (commit)    @ds          its dK and dQ are done
 //   g_full     1       @gradients (commit)    @epilogue    64 columns of a gradient are there
 //   g_empty    1       @epilogue              @gradients   they have been read
 //   a_full     1       @angles (bytes)        @epilogue    the angles of 64 columns are there
@@ -53,14 +55,14 @@
 // ROTATE_INPUTS q, k and v are rotated here, where they lie, as fwd.mlir does it. Both take
 // their angles from the same buffers, in turns: a block's inputs, then its gradients.
 //
-// The published kernel has a role of its own for delta and dS, which gets P in fp32
-// through shared memory: here P stays in the registers of @softmax.
+// @ds gets P in fp32, in tensor memory, where S was: products take the one in shared memory,
+// which is rounded.
 //
 //   tensor memory: S, dP and gradients, 64 columns each, twice, in the two halves of the
 //     lanes
 //   shared memory, D 128, 3 stages: Q, K, dO, V 192 K, P 8 K, dS 8 K, gradients 2 x 8 K, or
 //     with ROTARY 8 K and angles 8 K
-//   registers: @softmax 232, @epilogue 168, others 96
+//   registers: @softmax and @ds 128, @epilogue 152, others 96
 
 !tensor = !tlx.tensormap<[64, 1, HEAD_DIM], ELEMENT, ragged>
 !ring = !tlx.memdesc<[STAGES, 64, HEAD_DIM], ELEMENT>
@@ -436,8 +438,9 @@ tlx.kernel @block_attention_bwd(
   tlx.param BLOCK_M = 64 in [64] : i32
   tlx.param STAGES = 3 from 1 to 6 : i32
   %out_stages = tlx.param OUT_STAGES = 2 from 1 to 2 : i32
-  tlx.param SOFTMAX_REGISTERS = 232 from 24 to 256 step 8 : i32
-  tlx.param EPILOGUE_REGISTERS = 168 from 24 to 256 step 8 : i32
+  tlx.param SOFTMAX_REGISTERS = 128 from 24 to 256 step 8 : i32
+  tlx.param DS_REGISTERS = 128 from 24 to 256 step 8 : i32
+  tlx.param EPILOGUE_REGISTERS = 152 from 24 to 256 step 8 : i32
   tlx.param OTHER_REGISTERS = 96 from 24 to 256 step 8 : i32
 
   %c0 = arith.constant 0 : i32
@@ -475,6 +478,7 @@ tlx.kernel @block_attention_bwd(
   %v_full = tlx.alloc_barriers arrivals(1) : !slots
   %v_empty = tlx.alloc_barriers arrivals(ROTARY floordiv 2 * ROTATE_INPUTS + 1) : !slots
   %s_full = tlx.alloc_barriers arrivals(1) : !two
+  %pf_full = tlx.alloc_barriers arrivals(1) : !two
   %dp_full = tlx.alloc_barriers arrivals(1) : !two
   %sdp_empty = tlx.alloc_barriers arrivals(1) : !two
   %p_full = tlx.alloc_barriers arrivals(1) : !one
@@ -498,7 +502,6 @@ tlx.kernel @block_attention_bwd(
       %ones = tlx.splat %one_f : f32 -> !rows
       %scale_row = tlx.splat %scale_log2 : f32 -> !rows
       %score_scale = tlx.splat %scale_log2 : f32 -> !sums
-      %p_scaled_by = tlx.splat %scale : f32 -> !sums
       %masked_score = tlx.splat %minus_infinity : f32 -> !sums
       %begin:5 = func.call @begin_at(%first_item, %heads, %block_starts, %num_sequences)
           : (i32, i32, !tlx.ptr<i32>, i32) -> (i32, i32, i32, i32, i32)
@@ -542,7 +545,6 @@ tlx.kernel @block_attention_bwd(
         }
         %s_slot, %s_phase = tlx.ring %count stages(2) : i32
         %s_tile = tlx.local_view %s_tmem[%s_slot] : !sums_ring -> !sums_buffer
-        %dp_tile = tlx.local_view %dp_tmem[%s_slot] : !sums_ring -> !sums_buffer
         tlx.barrier_wait %s_full[%s_slot], %s_phase : !two
         %all_scores = tlx.local_load %s_tile : !sums_buffer -> !sums
         %seen = tlx.prefix_mask %limit dim 1 : !row_numbers -> !mask
@@ -559,11 +561,26 @@ tlx.kernel @block_attention_bwd(
         %inverse_c = tlx.expand_dims %inverse dim 1 : !rows -> tensor<64x1xf32>
         %inverse_b = tlx.broadcast %inverse_c : tensor<64x1xf32> -> !sums
         %p = arith.mulf %exp, %inverse_b : !sums
+        tlx.local_store %p, %s_tile : !sums, !sums_buffer
+        tlx.barrier_arrive %pf_full[%s_slot] : !two
         tlx.barrier_wait %p_empty[%c0], %phase producer : !one
         %p_16 = arith.truncf %p : !sums to !rounded
         tlx.local_store %p_16, %p_smem : !rounded, !weights_buffer
         tlx.barrier_arrive %p_full[%c0] : !one
+        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %next_angles
+            : i32, i32, i32, i32, i32, i32
+      }
+    }
 
+    tlx.async_task @ds warps(4) registers(DS_REGISTERS) {
+      %p_scaled_by = tlx.splat %scale : f32 -> !sums
+      scf.for %count = %c0 to %num_own step %c1 : i32 {
+        %slot, %phase = tlx.ring %count stages(1) : i32
+        %s_slot, %s_phase = tlx.ring %count stages(2) : i32
+        %p_tile = tlx.local_view %s_tmem[%s_slot] : !sums_ring -> !sums_buffer
+        %dp_tile = tlx.local_view %dp_tmem[%s_slot] : !sums_ring -> !sums_buffer
+        tlx.barrier_wait %pf_full[%s_slot], %s_phase : !two
+        %p = tlx.local_load %p_tile : !sums_buffer -> !sums
         tlx.barrier_wait %dp_full[%s_slot], %s_phase : !two
         %dp = tlx.local_load %dp_tile : !sums_buffer -> !sums
         tlx.barrier_arrive %sdp_empty[%s_slot] : !two
@@ -578,8 +595,6 @@ tlx.kernel @block_attention_bwd(
         %ds_16 = arith.truncf %ds : !sums to !rounded
         tlx.local_store %ds_16, %ds_smem : !rounded, !weights_buffer
         tlx.barrier_arrive %ds_full[%c0] : !one
-        scf.yield %at#0, %at#1, %at#2, %at#3, %at#4, %next_angles
-            : i32, i32, i32, i32, i32, i32
       }
     }
 

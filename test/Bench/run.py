@@ -466,6 +466,20 @@ class Measuring(unittest.TestCase):
             self.assertIn(f"expected a whole number of at least {least}, but got "
                           f"'{value}'", err.getvalue())
 
+    def test_dense_shapes_can_be_given(self):
+        bench = load_bench()
+        with unittest.mock.patch.object(sys, "argv", ["", "--dense=4x16x4224x128,1x2x3x64",
+                                                      "--shapes=full"]):
+            names = [s.name for s in bench.measured_shapes(bench.parse())]
+        self.assertEqual(names, ["dense B4 H16 S4224 D128 full", "dense B1 H2 S3 D64 full"])
+        for value in ("", "4x16x4224", "4x16x0x128", "4x16xlongx128", "4x16x4224x128x2",
+                      "4x16x4224x128,"):
+            err = io.StringIO()
+            with unittest.mock.patch.object(sys, "argv", ["", f"--dense={value}"]):
+                with contextlib.redirect_stderr(err), self.assertRaises(SystemExit):
+                    bench.parse()
+            self.assertIn("expected four whole numbers of at least 1", err.getvalue())
+
     def test_the_backward_takes_more_flops(self):
         bench = load_bench()
         shape = shapes.Shape("s", "dense", [1000], [1000], 1, 64, False)

@@ -131,16 +131,19 @@ def tuning_shapes():
     return result
 
 
+def dense_shapes(batch, heads, length, dim):
+    """As many sequences of one length, full and causal."""
+    lengths = [length] * batch
+    return [Shape(f"dense B{batch} H{heads} S{length} D{dim} {word}", "dense",
+                  lengths, lengths, heads, dim, word == "causal")
+            for word in ("full", "causal")]
+
+
 def all_shapes():
     result = []
     for dim, heads in ((128, 16), (64, 32)):
         for batch, length in ((16, 1024), (4, 4096), (1, 16384)):
-            for causal in (False, True):
-                word = "causal" if causal else "full"
-                lengths = [length] * batch
-                result.append(
-                    Shape(f"dense B{batch} H{heads} S{length} D{dim} {word}",
-                          "dense", lengths, lengths, heads, dim, causal))
+            result += dense_shapes(batch, heads, length, dim)
     for count, longest, fraction in ((256, 4096, 0.3), (1024, 1024, 0.5)):
         lengths = user_histories(count, longest, fraction)
         what = f"n{count} max{longest} T{sum(lengths)} H4 D128"

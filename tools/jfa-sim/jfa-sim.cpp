@@ -10,22 +10,20 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradientReference.h"
+#include "LoadedKernel.h"
 #include "Npy.h"
-#include "Options.h"
 #include "Reference.h"
 
 #include "jfa/InitAll.h"
-#include "jfa/Pipelines/Pipelines.h"
 #include "jfa/Sim/Passes.h"
 #include "jfa/Sim/Schedule.h"
 #include "jfa/Sim/Sim.h"
 #include "jfa/Sim/Trace.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <chrono>
 #include <cinttypes>
@@ -35,184 +33,13 @@ using namespace mlir;
 using namespace mlir::jfa;
 using namespace mlir::jfa::sim;
 
-enum ExitCode { kRight = 0, kWrongValues = 1, kViolation = 2, kBadUsage = 3 };
-
-static int fail(const std::string &message) {
-  std::fprintf(stderr, "jfa-sim: error: %s\n", message.c_str());
-  return kBadUsage;
-}
-
 //===----------------------------------------------------------------------===//
-// The kernel
+// The arguments of a kernel
 //===----------------------------------------------------------------------===//
 
-/// Keeps what the source calls values, for messages: it is the text before an
-/// op, which has its location.
-static void nameOps(ModuleOp module, llvm::SourceMgr &sources) {
-  if (sources.getNumBuffers() == 0) {
-    return;
-  }
-  StringRef text =
-      sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
-  SmallVector<StringRef> lines;
-  text.split(lines, '\n');
-  module.walk([&](Operation *op) {
-    auto location = dyn_cast<FileLineColLoc>(op->getLoc());
-    if (!location || op->getNumResults() != 1 || location.getLine() == 0 ||
-        location.getLine() > lines.size()) {
-      return;
-    }
-    StringRef line = lines[location.getLine() - 1];
-    StringRef before = line.take_front(location.getColumn() - 1).trim();
-    if (before.consume_back("=") && before.trim().starts_with("%")) {
-      StringRef name = before.trim().drop_front();
-      op->setLoc(
-          NameLoc::get(StringAttr::get(op->getContext(), name), location));
-    }
-  });
-}
-
-namespace {
-/// A kernel that is ready to run, with the sources that messages quote.
-struct Loaded {
-  std::unique_ptr<llvm::SourceMgr> sources;
-  std::unique_ptr<SourceMgrDiagnosticHandler> handler;
-  OwningOpRef<ModuleOp> module;
-  std::unique_ptr<Simulation> simulation;
-  /// The parameter HEAD_DIM, or 0.
-  int64_t headDim = 0, rotary = 0;
-  bool rotatesInputs = false;
-  /// Whether sums of dq have an order, by DETERMINISTIC or COPIES.
-  bool deterministic = false;
-  /// Whether sums of dq lie as threads hold them.
-  bool hasFragments = false;
-};
-} // namespace
-
-static bool declares(ModuleOp module, StringRef name) {
-  return module
-      .walk([&](tlx::ParamOp param) {
-        return param.getName() == name ? WalkResult::interrupt()
-                                       : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-/// The parameters to bind. Those that come from other options, or with other
-/// kernels, are bound where there are such.
-static NamedTexts getBindings(ModuleOp module, const Options &options,
-                              const std::string &file) {
-  NamedTexts bindings;
-  for (const auto &binding : options.bindings) {
-    if (file == options.file || declares(module, binding.first)) {
-      bindings.push_back(binding);
-    }
-  }
-  if (options.attention.causal && declares(module, "CAUSAL")) {
-    bindings.emplace_back("CAUSAL", "true");
-  }
-  if (!options.attention.broadcastQuery) {
-    return bindings;
-  }
-  if (declares(module, "BROADCAST_QUERY")) {
-    bindings.emplace_back("BROADCAST_QUERY", "true");
-  } else if (file == options.postFile) {
-    // To this kernel shared queries are one sequence.
-    bindings.emplace_back("JAGGED", "false");
-    if (llvm::is_contained(options.bindings,
-                           NamedTexts::value_type("DETERMINISTIC", "true"))) {
-      bindings.emplace_back("COPIES", "true");
-    }
-  }
-  return bindings;
-}
-
-static LogicalResult prepare(ModuleOp module, const Options &options,
-                             const std::string &file) {
-  PassManager manager(module.getContext());
-  PipelineOptions pipeline;
-  NamedTexts bindings = getBindings(module, options, file);
-  pipeline.bindings.assign(bindings.begin(), bindings.end());
-  buildSpecializePipeline(manager, pipeline);
-  OpPassManager &kernels = manager.nest<tlx::KernelOp>();
-  kernels.addPass(tlx::createAllocateMemoryPass());
-  if (options.insertFences) {
-    kernels.addPass(tlx::createInsertFencesPass());
-  }
-  return manager.run(module);
-}
-
-static tlx::KernelOp findKernel(ModuleOp module, const std::string &name,
-                                const std::string &file, std::string &error) {
-  SmallVector<tlx::KernelOp> kernels;
-  module.walk([&](tlx::KernelOp kernel) {
-    if (name.empty() || kernel.getSymName() == name) {
-      kernels.push_back(kernel);
-    }
-  });
-  if (kernels.size() == 1) {
-    return kernels.front();
-  }
-  error = kernels.empty()
-              ? "expected a kernel" + (name.empty() ? "" : " '" + name + "'") +
-                    " in '" + file + "', but it has none"
-              : "expected '--kernel', because '" + file + "' has " +
-                    std::to_string(kernels.size()) + " kernels";
-  return {};
-}
-
-/// Builds the simulation of a module's kernel.
-static int build(const Options &options, const std::string &file,
-                 Loaded &loaded) {
-  std::string error;
-  tlx::KernelOp kernel = findKernel(
-      *loaded.module, file == options.file ? options.kernel : "", file, error);
-  if (!kernel) {
-    return fail(error);
-  }
-  if (failed(checkBudgets(kernel))) {
-    return kViolation;
-  }
-  auto simulation = buildSimulation(kernel, !options.orderOnly);
-  if (failed(simulation)) {
-    return kBadUsage;
-  }
-  loaded.simulation = std::move(*simulation);
-  std::optional<DictionaryAttr> parameters = kernel.getParameters();
-  if (auto dim = dyn_cast_or_null<IntegerAttr>(
-          parameters ? parameters->get("HEAD_DIM") : Attribute())) {
-    loaded.headDim = dim.getInt();
-  }
-  if (auto rotary = dyn_cast_or_null<IntegerAttr>(
-          parameters ? parameters->get("ROTARY") : Attribute())) {
-    loaded.rotary = rotary.getInt();
-  }
-  auto getFlag = [&](StringRef name) {
-    auto flag = dyn_cast_or_null<BoolAttr>(parameters ? parameters->get(name)
-                                                      : Attribute());
-    return flag && flag.getValue();
-  };
-  loaded.rotatesInputs = getFlag("ROTATE_INPUTS");
-  loaded.deterministic = getFlag("DETERMINISTIC") || getFlag("COPIES");
-  loaded.hasFragments = getFlag("FRAGMENTS");
-  auto part = getAttentionPart(loaded.simulation->program);
-  bool hasMask =
-      part && (*part == AttentionPart::Forward || isBackwardMain(*part));
-  if (options.attention.causal && hasMask &&
-      !(parameters && parameters->get("CAUSAL"))) {
-    return fail("expected a kernel with a parameter 'CAUSAL', because "
-                "'--causal' was given");
-  }
-  return kRight;
-}
-
-//===----------------------------------------------------------------------===//
-// Its arguments
-//===----------------------------------------------------------------------===//
-
-static std::string bindAttention(const Options &options, const Loaded &loaded,
-                                 bool deterministic, Attention &attention,
-                                 Launch &launch) {
+static std::string bindAttention(const Options &options,
+                                 const LoadedKernel &loaded, bool deterministic,
+                                 Attention &attention, Launch &launch) {
   AttentionProblem problem = options.attention.makeProblem();
   problem.seed = options.seed;
   problem.maxCtas = options.grid.value_or(
@@ -403,8 +230,8 @@ static std::string writeOutputs(const Options &options, Launch &launch) {
 
 /// Binds a kernel's arguments; of the backward's, what the kernel before has
 /// left in `earlier`, if there was one.
-static std::string bindArguments(const Options &options, const Loaded &loaded,
-                                 bool deterministic,
+static std::string bindArguments(const Options &options,
+                                 const LoadedKernel &loaded, bool deterministic,
                                  std::vector<GlobalArray> &earlier,
                                  Attention &attention, Launch &launch) {
   launch.strictProxy = options.strictProxy;
@@ -435,7 +262,7 @@ static std::string bindArguments(const Options &options, const Loaded &loaded,
 }
 
 /// Runs one kernel; `launch` becomes what it leaves.
-static int simulate(const Options &options, const Loaded &loaded,
+static int simulate(const Options &options, const LoadedKernel &loaded,
                     const Attention &attention, Launch &launch, bool traces) {
   const Simulation &simulation = *loaded.simulation;
   std::string error;
@@ -462,7 +289,7 @@ static int simulate(const Options &options, const Loaded &loaded,
 
 /// Runs the kernels one after the other, and checks what the last leaves.
 static int simulateAll(const Options &options,
-                       const std::vector<Loaded> &kernels, size_t main) {
+                       const std::vector<LoadedKernel> &kernels, size_t main) {
   Launch launch;
   Attention attention;
   bool deterministic = kernels[main].deterministic;
@@ -511,7 +338,7 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   mlir::jfa::registerAllDialects(registry);
   MLIRContext context(registry);
-  std::vector<Loaded> kernels;
+  std::vector<LoadedKernel> kernels;
   size_t main = 0;
   for (const std::string *each :
        {&options.preFile, &options.file, &options.postFile}) {
@@ -522,15 +349,8 @@ int main(int argc, char **argv) {
     if (each == &options.file) {
       main = kernels.size();
     }
-    Loaded &loaded = kernels.emplace_back();
-    loaded.sources = std::make_unique<llvm::SourceMgr>();
-    loaded.handler =
-        std::make_unique<SourceMgrDiagnosticHandler>(*loaded.sources, &context);
-    loaded.module = parseSourceFile<ModuleOp>(file, *loaded.sources, &context);
-    if (loaded.module) {
-      nameOps(*loaded.module, *loaded.sources);
-    }
-    if (!loaded.module || failed(prepare(*loaded.module, options, file))) {
+    LoadedKernel &loaded = kernels.emplace_back();
+    if (failed(load(options, file, context, loaded))) {
       return kBadUsage;
     }
     if (options.verify) {

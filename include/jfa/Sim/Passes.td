@@ -27,7 +27,8 @@ def VerifyProtocolPass
     1. kernels with the arguments of attention kernels (docs/Attention.md):
        sequences of 0, 1, 2, … blocks of keys, of queries for the backward, or of
        rows for what comes before and after it, alone and one after the other
-       in one CTA;
+       in one CTA; tiles of one block in a row, more than any ring has stages;
+       and tiles with rows for some replicas, or some CTAs of a cluster, only;
     2. kernels whose attribute `tlx.trip_counts` names integer arguments, which
        take all values from 0 up;
     3. kernels without integer arguments.

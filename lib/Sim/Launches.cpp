@@ -97,15 +97,18 @@ static int64_t getRows(const Simulation &simulation, const char *name) {
   return argument && !argument->box.empty() ? argument->box[0] : 1;
 }
 
-/// The argument that steps are cut from; of a block of keys a CTA of a pair may
-/// copy a part. What comes before and after the backward takes a step for each
-/// tile.
-static const char *getStepArgument(AttentionPart part) {
-  return part == AttentionPart::Forward        ? "v"
-         : part == AttentionPart::Backward     ? "q"
-         : part == AttentionPart::BackwardPre  ? "o"
-         : part == AttentionPart::BackwardPost ? "dq"
-                                               : "k";
+/// The rows of a step. A CTA of a pair may copy a part of a block of keys or of
+/// queries; it has the LSE of all of them. What comes before and after the
+/// backward takes a step for each tile.
+static int64_t getStepRows(const Simulation &simulation, AttentionPart part) {
+  if (part == AttentionPart::Backward) {
+    const Argument *lse = simulation.findArgument("lse_log2");
+    return lse && !lse->box.empty() ? lse->box.back() : 1;
+  }
+  return getRows(simulation, part == AttentionPart::Forward        ? "v"
+                             : part == AttentionPart::BackwardPre  ? "o"
+                             : part == AttentionPart::BackwardPost ? "dq"
+                                                                   : "k");
 }
 
 AttentionLaunches::AttentionLaunches(tlx::KernelOp kernel,
@@ -115,7 +118,7 @@ AttentionLaunches::AttentionLaunches(tlx::KernelOp kernel,
     : kernel(kernel), simulation(simulation), part(part), launches(launches),
       rowsPerTile(
           getRows(simulation, part == AttentionPart::Backward ? "k" : "q")),
-      rowsPerStep(getRows(simulation, getStepArgument(part))),
+      rowsPerStep(getStepRows(simulation, part)),
       cluster(simulation.program.clusterSize) {
   bool isJagged = getFlag(kernel, "JAGGED", /*otherwise=*/true);
   bool isShared = getFlag(kernel, "BROADCAST_QUERY");

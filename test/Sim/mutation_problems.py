@@ -41,6 +41,7 @@ PROBLEMS = {
         "D64 broadcast query": "-D HEAD_DIM=64 -D BLOCK_M=128 --q-len=300 "
                                f"--broadcast-q {_BACKWARD}",
         "D128 fragments": f"-D FRAGMENTS=true {_BACKWARD}",
+        "late gradients": f"-D LATE_GRADIENTS=true {_BACKWARD}",
         "D128 deterministic": f"-D DETERMINISTIC=true {_TURNS}",
         "D64 deterministic, causal": "-D HEAD_DIM=64 -D BLOCK_M=128 "
                                      f"-D DETERMINISTIC=true --causal {_TURNS}",
@@ -149,11 +150,13 @@ EQUIVALENT = [
      "tlx.local_store %rounded, %out_panel : !output_16, !out_panel", _ANSWER_FENCED),
     ("/attention/sm100/fwd.mlir", "D64, dynamic", "drop a fence", "correction",
      "tlx.local_store %zero_16, %out_panel : !output_16, !out_panel", _ANSWER_FENCED),
-    ("/attention/sm90/bwd.mlir", "", "release before the last use", "compute",
+    ("/attention/sm90/bwd.mlir", ("D64", "D128"), "release before the last use",
+     "compute",
      "tlx.barrier_arrive %do_empty[%slot] : !ring",
      "@load waits for the step's queries to be released before it waits for its "
      "gradients, and @compute releases them after the product in question"),
-    ("/attention/sm90/bwd.mlir", "D128", "drop a named wait", "compute",
+    ("/attention/sm90/bwd.mlir", ("D128", "late gradients"), "drop a named wait",
+     "compute",
      "// dV leaves through the keys, once neither replica reads them.\n"
      "tlx.named_barrier_wait %c1 threads(256)",
      "the bytes of a replica's dV are those columns of K that of the last step's "

@@ -43,6 +43,11 @@
 // branch. At the end of a tile dV goes to the tile's slot of K, which neither replica
 // reads any more, dK to where pieces of dQ go, and @compute walks on.
 //
+// dQ, S and dP take both factors from shared memory, as fast as it gives them, while dQ
+// is stored and leaves and queries come. Gradients need not come then too: with
+// LATE_GRADIENTS those of a step are handed back when the replicas have met in the next
+// step, instead of when their dV is done.
+//
 //   barrier   count         arrives               waits      phase completes when
 //   k_full    1 per stage   @load (bytes of K)    @compute   a tile's keys are there
 //   k_empty   2             @reduce               @load      dV has left through them
@@ -51,7 +56,8 @@
 //   q_full    1 per stage   @load (Q and LSE)     @compute   a step's queries are there
 //   q_empty   2             @compute              @load      its S and dK are done
 //   do_full   1 per stage   @load (dO and delta)  @compute   a step's gradients are there
-//   do_empty  2             @compute              @load      its dP and dV are done
+//   do_empty  2             @compute              @load      its dP and dV are done, or
+//                                                            dS of the next step is there
 //   named 1   256 threads   @compute              @compute   dS of all keys is there;
 //                                                            the last dQ of a tile is done;
 //                                                            with one dS, any
@@ -247,6 +253,8 @@ tlx.kernel @attention_bwd(
   // Whether pieces of dQ whose rows all exist go to dq_acc as threads hold their
   // transposes, which takes a quarter of the stores.
   %fragments = tlx.param FRAGMENTS = false : i1
+  // Whether a step's gradients are handed back in the middle of the next.
+  %late_gradients = tlx.param LATE_GRADIENTS = false : i1
   tlx.param LOAD_REGISTERS = 24 from 24 to 256 step 8 : i32
   tlx.param COMPUTE_REGISTERS = 240 from 24 to 256 step 8 : i32
   // Pieces of dQ are 64 by 64, one for each replica.
@@ -263,6 +271,7 @@ tlx.kernel @attention_bwd(
   // Slots of dk_smem for each piece of dQ: 128 / HEAD_DIM.
   %dk_slots = arith.divui %block_m, %c64 : i32
   %true = arith.constant true
+  %early_gradients = arith.xori %late_gradients, %true : i1
   %own_queries = arith.xori %broadcast_query, %true : i1
   %keeps_order = arith.andi %deterministic, %own_queries : i1
   %has_copies = arith.andi %deterministic, %broadcast_query : i1
@@ -693,10 +702,19 @@ tlx.kernel @attention_bwd(
                   : !weights, !q_buffer -> !gradient
 
               tlx.named_barrier_wait %c1 threads(256)
+              %has_before = arith.cmpi sgt, %n, %c0 : i32
+              %frees_before = arith.andi %late_gradients, %has_before : i1
+              scf.if %frees_before {
+                %n_before = arith.subi %n, %c1 : i32
+                %slot_before, %phase_before = tlx.ring %n_before stages(STAGES) : i32
+                tlx.barrier_arrive %do_empty[%slot_before] : !ring
+              }
               %dq_pending = tlx.async_dot %kt_rows, %dst_columns
                   : !kt_rows, !dst_columns -> tensor<64x64xf32>
               %dv_out = tlx.async_dot_wait %dv_pending pending(2) : !gradient
-              tlx.barrier_arrive %do_empty[%slot] : !ring
+              scf.if %early_gradients {
+                tlx.barrier_arrive %do_empty[%slot] : !ring
+              }
 
               // The next step's keys are those of the next tile after this tile's last.
               %s_slot = arith.select %is_last, %next_k_slot, %k_slot : i32

@@ -124,16 +124,23 @@ void RemoteAccesses::add(const RemoteAccess &access) {
 // NamedBarrier
 //===----------------------------------------------------------------------===//
 
-std::string NamedBarrier::arrive(uint32_t task, int64_t threads,
-                                 int64_t expected, Site site,
-                                 const Knowledge &knowledge) {
+const NamedBarrier::TimedArrival *
+NamedBarrier::findUnknown(const Knowledge &knowledge) const {
+  auto it = llvm::find_if(before, [&](const TimedArrival &arrival) {
+    return !knowledge.preceded.covers(arrival.epoch);
+  });
+  return it == before.end() ? nullptr : it;
+}
+
+std::string NamedBarrier::arrive(const TimedArrival &by, int64_t threads,
+                                 int64_t expected, const Knowledge &knowledge) {
   if (arrived > 0 && expected != total) {
     return "expects " + std::to_string(expected) +
            " threads of a barrier that others use with " +
            std::to_string(total);
   }
   for (const Arrival &arrival : arrivals) {
-    if (arrival.task == task) {
+    if (arrival.task == by.task) {
       return "arrives a second time before the barrier has completed";
     }
   }
@@ -144,12 +151,13 @@ std::string NamedBarrier::arrive(uint32_t task, int64_t threads,
   }
   arrived += threads;
   current.join(knowledge);
-  arrivals.push_back({site, task});
+  arrivals.push_back(by);
   if (arrived == total) {
     completed[generation % kRemembered] = std::move(current);
     ++generation;
     arrived = 0;
     current = {};
+    before = std::move(arrivals);
     arrivals.clear();
   }
   return "";

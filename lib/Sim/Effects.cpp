@@ -118,8 +118,18 @@ bool Machine::arriveNamed(Task &task, int64_t id, int64_t threads) {
     notes.push_back(
         {arrival.site, tasks[arrival.task].name + " has arrived here"});
   }
-  std::string wrong =
-      barrier.arrive(task.index, task.threads, threads, task.site, know(task));
+  if (const auto *unknown = barrier.findUnknown(know(task))) {
+    fail(Fault::NamedBarrier, task.site,
+         task.name +
+             " can arrive while the barrier still waits for others to arrive "
+             "that it has completed with before (id " +
+             std::to_string(id) + ")",
+         {{unknown->site, tasks[unknown->task].name +
+                              " arrives here, of which it knows nothing"}});
+  }
+  NamedBarrier::TimedArrival by{{task.site, task.index},
+                                {task.index, task.time}};
+  std::string wrong = barrier.arrive(by, task.threads, threads, know(task));
   if (!wrong.empty()) {
     fail(Fault::NamedBarrier, task.site,
          task.name + " " + wrong + " (id " + std::to_string(id) + ")", notes);

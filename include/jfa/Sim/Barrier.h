@@ -132,9 +132,17 @@ private:
 
 class NamedBarrier {
 public:
+  struct TimedArrival : Arrival {
+    Epoch epoch;
+  };
+
   /// Threads of a task arrive. Returns what is wrong, or nothing.
-  std::string arrive(uint32_t task, int64_t threads, int64_t total, Site site,
+  std::string arrive(const TimedArrival &by, int64_t threads, int64_t total,
                      const Knowledge &knowledge);
+  /// Who arrives knows that all have arrived that complete the barrier before:
+  /// otherwise it may be counted among them. Returns one of which `knowledge`
+  /// has nothing, or null.
+  const TimedArrival *findUnknown(const Knowledge &knowledge) const;
   /// What waiting for the end of `generation` makes known.
   const Knowledge &getCompleted(uint64_t generation) const {
     return completed[generation % kRemembered];
@@ -145,9 +153,11 @@ public:
   int64_t arrived = 0;
   /// Of the generation going on.
   int64_t total = 0;
-  llvm::SmallVector<Arrival, 4> arrivals;
+  llvm::SmallVector<TimedArrival, 4> arrivals;
 
 private:
+  /// Of the generation before.
+  llvm::SmallVector<TimedArrival, 4> before;
   /// Who waits has arrived, so that no barrier gets further ahead of it.
   static constexpr uint64_t kRemembered = 8;
   Knowledge current;

@@ -56,8 +56,20 @@ static sim::NamedBarrier *arriveNamed(Warp &warp, const Instruction &i,
     return nullptr;
   }
   sim::NamedBarrier &barrier = warp.cta.named[id];
-  std::string wrong =
-      barrier.arrive(warp.indexInCta, 32, total, warp.getLine(), warp.know());
+  const sim::Knowledge &known = warp.know();
+  if (const auto *unknown = barrier.findUnknown(known)) {
+    warp.fault(Fault::NamedBarrier,
+               "warp " + std::to_string(warp.index) +
+                   " can arrive while the barrier still waits for others to "
+                   "arrive that it has completed with before (barrier " +
+                   std::to_string(id) + ")",
+               {{unknown->site, "warp " + std::to_string(unknown->task) +
+                                    " of the CTA arrives here, of which it "
+                                    "knows nothing"}});
+  }
+  sim::NamedBarrier::TimedArrival by{{warp.getLine(), warp.indexInCta},
+                                     {warp.index, warp.time}};
+  std::string wrong = barrier.arrive(by, 32, total, known);
   warp.tick();
   if (!wrong.empty()) {
     warp.fault(Fault::NamedBarrier, "warp " + std::to_string(warp.index) + " " +

@@ -191,6 +191,28 @@ FIRST:
   bar.sync 1, 64;
 END:
 """),
+    # The second arrival may be counted with the first, in whatever order they are.
+    "named-not-completed": ("named barrier misused", """
+  @%p2 bra FIRST;
+  bar.sync 1, 64;
+  bar.sync 1, 64;
+  bra END;
+FIRST:
+  barrier.arrive 1, 64;
+  barrier.arrive 1, 64;
+END:
+""", """
+  @%p2 bra FIRST;
+  bar.sync 1, 64;
+  bar.sync 2, 64;
+  bar.sync 1, 64;
+  bra END;
+FIRST:
+  barrier.arrive 1, 64;
+  bar.sync 2, 64;
+  barrier.arrive 1, 64;
+END:
+"""),
 }
 
 

@@ -59,9 +59,8 @@ static sim::NamedBarrier *arriveNamed(Warp &warp, const Instruction &i,
   const sim::Knowledge &known = warp.know();
   if (const auto *unknown = barrier.findUnknown(known)) {
     warp.fault(Fault::NamedBarrier,
-               "warp " + std::to_string(warp.index) +
-                   " can arrive while the barrier still waits for others to "
-                   "arrive that it has completed with before (barrier " +
+               "warp " + std::to_string(warp.index) + " " +
+                   sim::NamedBarrier::kUnordered + " (barrier " +
                    std::to_string(id) + ")",
                {{unknown->site, "warp " + std::to_string(unknown->task) +
                                     " of the CTA arrives here, of which it "

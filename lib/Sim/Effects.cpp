@@ -120,9 +120,7 @@ bool Machine::arriveNamed(Task &task, int64_t id, int64_t threads) {
   }
   if (const auto *unknown = barrier.findUnknown(know(task))) {
     fail(Fault::NamedBarrier, task.site,
-         task.name +
-             " can arrive while the barrier still waits for others to arrive "
-             "that it has completed with before (id " +
+         task.name + " " + NamedBarrier::kUnordered + " (id " +
              std::to_string(id) + ")",
          {{unknown->site, tasks[unknown->task].name +
                               " arrives here, of which it knows nothing"}});

@@ -9,6 +9,7 @@
 #define JFA_LIB_SIM_SEMANTICS_H
 
 #include "jfa/Dialect/TLX/IR/SharedLayout.h"
+#include "jfa/Dialect/TLX/IR/TensorMemory.h"
 #include "jfa/Sim/SimInterfaces.h"
 
 namespace mlir::jfa::sim {
@@ -106,11 +107,11 @@ Targets getTargets(Operation *op, mlir::Value mask, ProgramBuilder &builder);
 /// diagnostic.
 FailureOr<TensorView> getTensorTile(Operation *op, tlx::MemDescType type);
 
-/// A tile of tensor memory in a slot, which has its address: the lane in the
-/// upper half of 32 bits, the column in the lower.
+/// A tile of tensor memory in a slot, which has its address.
 inline TensorView getView(TensorView tile, const sim::Value &value) {
-  tile.begin = value.integer & 0xFFFF;
-  tile.firstLane = value.integer >> 16;
+  constexpr int64_t kColumns = (int64_t(1) << tlx::kTensorLaneShift) - 1;
+  tile.begin = value.integer & kColumns;
+  tile.firstLane = value.integer >> tlx::kTensorLaneShift;
   return tile;
 }
 

@@ -74,7 +74,7 @@ LogicalResult sim::buildTensorView(tlx::LocalViewOp op,
     int64_t address = task[source].integer;
     if (isShared) {
       // Two tiles of 64 rows have the same columns.
-      address += number % 2 * (tlx::kHalfTileLane << 16);
+      address += number % 2 * (tlx::kHalfTileLane << tlx::kTensorLaneShift);
       number /= 2;
     }
     task[view].integer = address + number * size;
@@ -323,18 +323,19 @@ static bool checkLeads(Machine &machine, Task &task) {
 /// A and the sums of 64 rows lie in the same lanes.
 static bool checkLanes(const TensorProduct &p, const sim::Value &left,
                        const TensorView &sums, Machine &machine, Task &task) {
-  if (!p.tensorA || getView(*p.tensorA, left).firstLane == sums.firstLane) {
+  int64_t lane =
+      p.tensorA ? getView(*p.tensorA, left).firstLane : sums.firstLane;
+  if (lane == sums.firstLane) {
     return true;
   }
-  machine.fail(Fault::Illegal, task.site,
-               task.name +
-                   " starts a product of 64 rows whose A begins at lane " +
-                   std::to_string(getView(*p.tensorA, left).firstLane) +
-                   " of tensor memory and whose sums at lane " +
-                   std::to_string(sums.firstLane) +
-                   ", which must be the same (PTX ISA 9.7.16.10.5)",
-               {{p.aSite, "A is defined here"},
-                {p.sumsSite, "the sums are defined here"}});
+  machine.fail(
+      Fault::Illegal, task.site,
+      task.name + " starts a product of 64 rows whose A begins at lane " +
+          std::to_string(lane) + " of tensor memory and whose sums at lane " +
+          std::to_string(sums.firstLane) +
+          ", which must be the same (PTX ISA 9.7.16.10.5)",
+      {{p.aSite, "A is defined here"},
+       {p.sumsSite, "the sums are defined here"}});
   return false;
 }
 

@@ -143,6 +143,10 @@ public:
   /// otherwise it may be counted among them. Returns one of which `knowledge`
   /// has nothing, or null.
   const TimedArrival *findUnknown(const Knowledge &knowledge) const;
+  /// What is wrong then.
+  static constexpr const char *kUnordered =
+      "can arrive while the barrier still waits for others to arrive that it "
+      "has completed with before";
   /// What waiting for the end of `generation` makes known.
   const Knowledge &getCompleted(uint64_t generation) const {
     return completed[generation % kRemembered];

@@ -65,10 +65,6 @@ struct Tcgen05ScaledInstruction {
 constexpr int64_t kTcgen05PlainRows =
     int64_t(1) << 46 | int64_t(128 >> 4) << 32 | int64_t(16 >> 4) << 16;
 
-/// The lane of tensor memory in an address; the column is in the low bits (PTX
-/// ISA 9.7.16.1.1).
-constexpr int64_t kTensorLaneShift = 16;
-
 } // namespace mlir::jfa::tlx
 
 #endif // JFA_LIB_CONVERSION_TLXTONVVM_TCGEN05DESCRIPTOR_H

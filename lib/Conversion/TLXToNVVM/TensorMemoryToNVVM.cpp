@@ -191,12 +191,10 @@ static Value getPartAddress(LoweringBuilder &b, Value buffer,
   if (task.threadsPerReplica == kTensorLanes) {
     return address;
   }
-  if (isHalfTile(tile)) {
-    Value group = b.divConstant(b.threadInTask(task), kTensorLanes);
-    return b.add(address, b.mulConstant(group, 2 * getPartColumns(tile)));
-  }
-  Value element = threadCoordinate(b, getLayout(tile), task, /*dim=*/1);
-  return b.add(address, toColumn(b, element, tile.getElementType()));
+  int64_t threadsPerRow = kTensorLanes / tile.getDimSize(0);
+  Value group = b.divConstant(b.threadInTask(task), kTensorLanes);
+  return b.add(address,
+               b.mulConstant(group, threadsPerRow * getPartColumns(tile)));
 }
 
 /// Makes elements of 64 bits of two columns each.

@@ -77,6 +77,7 @@ tlx.kernel @warps() {
 tlx.kernel @columns() {
   %a = tlx.local_alloc : !tlx.memdesc<[64, 6], f32, tensor>
   tlx.async_tasks {
+    // expected-note@+1 {{this task has 8 warps}}
     tlx.async_task @t warps(8) {
       // expected-error@+1 {{expected a multiple of 4 columns in a row of 64, which two threads of each warpgroup share (PTX ISA 9.7.16.2.3), but got 6}}
       %x = tlx.local_load %a : !tlx.memdesc<[64, 6], f32, tensor> -> tensor<64x6xf32>
@@ -89,6 +90,7 @@ tlx.kernel @columns() {
 tlx.kernel @columns_16() {
   %a = tlx.local_alloc : !tlx.memdesc<[64, 2], bf16, tensor>
   tlx.async_tasks {
+    // expected-note@+1 {{this task has 4 warps}}
     tlx.async_task @t warps(4) {
       %x = arith.constant dense<0.0> : tensor<64x2xbf16>
       // expected-error@+1 {{expected a multiple of 2 columns in a row of 64, which two threads of each warpgroup share (PTX ISA 9.7.16.2.3), but got 1}}

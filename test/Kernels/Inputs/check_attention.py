@@ -129,7 +129,7 @@ def check_blackwell_blocks(ptx, bindings, is_backward):
     dim = int(bindings["HEAD_DIM"])
     wanted = dim // 16 + 64 // 16
     if is_backward:
-        wanted = 2 * dim // 16 + 3 * dim // 64 * 64 // 16
+        wanted = 2 * dim // 16 + 3 * dim // 16
     products = len(re.findall(r"tcgen05\.mma\.cta_group::1\.kind::f16", ptx))
     if products != wanted:
         return f"expected {wanted} tcgen05.mma, but got {products}"

@@ -258,18 +258,17 @@ static LogicalResult verifyTensorAccess(Operation *op, RankedTensorType tile,
   if (*warps % 4 == 0 && columns % parts == 0) {
     return success();
   }
+  InFlightDiagnostic diag = op->emitOpError("expected ");
   if (*warps % 4 == 0 && hasHalfTiles(buffer)) {
-    return op->emitOpError("expected a multiple of ")
-           << parts
-           << " columns in a row of 64, which two threads of each warpgroup "
-              "share (PTX ISA 9.7.16.2.3), but got "
-           << columns;
+    diag << "a multiple of " << parts
+         << " columns in a row of 64, which two threads of each warpgroup "
+            "share (PTX ISA 9.7.16.2.3), but got "
+         << columns;
+  } else {
+    diag << "a task of whole warpgroups that share a row's " << columns
+         << " columns evenly, since each warp of a warpgroup reaches 32 lanes "
+            "of tensor memory (PTX ISA 9.7.16.2.3)";
   }
-  InFlightDiagnostic diag =
-      op->emitOpError("expected a task of whole warpgroups that share a row's ")
-      << columns
-      << " columns evenly, since each warp of a warpgroup reaches 32 lanes of "
-         "tensor memory (PTX ISA 9.7.16.2.3)";
   diag.attachNote(task.getLoc()) << "this task has " << *warps << " warps";
   return diag;
 }

@@ -50,8 +50,8 @@
 //   in_empty   1       @softmax               @angles
 //
 // With ROTARY the gradients of q and k (1), or of v too (2), are turned back by the angles
-// of `sincos`, in fp32, before they are rounded. A row is one thread's: a pair of
-// neighbours is an element of 64 bits of tensor memory, and one thread has both. With
+// of `sincos`, in fp32, before they are rounded. A pair of neighbours is an element of 64
+// bits of tensor memory, so that one thread has both. With
 // ROTATE_INPUTS q, k and v are rotated here, where they lie, as fwd.mlir does it. Both take
 // their angles from the same buffers, in turns: a block's inputs, then its gradients.
 //
@@ -99,7 +99,6 @@
 
 // The share of this CTA: its first item and the one after its last.
 func.func private @get_share(%num_items: i32) -> (i32, i32) {
-  %c1 = arith.constant 1 : i32
   %cta = tlx.cta_id : i32
   %ctas = tlx.cta_count : i32
   %least = arith.divui %num_items, %ctas : i32

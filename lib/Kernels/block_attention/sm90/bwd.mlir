@@ -82,7 +82,6 @@
 
 // The share of this CTA: its first item and the one after its last.
 func.func private @get_share(%num_items: i32) -> (i32, i32) {
-  %c1 = arith.constant 1 : i32
   %cta = tlx.cta_id : i32
   %ctas = tlx.cta_count : i32
   %least = arith.divui %num_items, %ctas : i32

@@ -217,7 +217,8 @@ def TLX_LocalStoreOp : TLX_Op<"local_store", [
 
     Into tensor memory each thread writes a row, or an equal part of one, as it
     would read it (`tcgen05.st.32x32b`, or of 64 rows `tcgen05.st.16x32bx2`; PTX
-    ISA 9.7.16.8). The write is done after the `tlx.tcgen05_fence before` that `tlx-insert-fences` adds.
+    ISA 9.7.16.8). The write is done after the `tlx.tcgen05_fence before` that
+    `tlx-insert-fences` adds.
 
     With `fragments` a tile of sums in f32 is written as threads hold it
     (Fragments.h). With `unfenced` the task that reads the buffer fences these

@@ -24,6 +24,9 @@ namespace mlir::jfa::tlx {
 
 constexpr int64_t kTensorLanes = 128;
 constexpr int64_t kTensorColumns = 512;
+/// The lane of tensor memory in an address; the column is in the low bits (PTX
+/// ISA 9.7.16.1.1).
+constexpr int64_t kTensorLaneShift = 16;
 /// Rows of a tile that has every other 16 lanes, and the lane at which the tile
 /// in the lanes between begins.
 constexpr int64_t kHalfTileRows = 64, kHalfTileLane = 16;
